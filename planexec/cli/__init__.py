@@ -1,0 +1,1 @@
+"""Floor 5: what people and pipelines touch."""

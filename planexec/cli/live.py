@@ -1,0 +1,97 @@
+"""What is told while a run goes on: a line an event on standard error, and a spinner on a terminal; or events as JSON lines."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+from planexec.cli.text import clean
+from planexec.core import events as e
+from planexec.journal.chain import Stored
+
+
+class Narrator:
+    """Hears events. ``events`` streams them as JSON on standard output; ``quiet`` says nothing else than that."""
+
+    def __init__(self, *, events: bool, quiet: bool) -> None:
+        self.events = events
+        self.quiet = quiet and not sys.stderr.isatty()
+        self.run_id = ""
+        self._status: Any = None
+
+    def __enter__(self) -> Narrator:
+        if sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True, highlight=False).status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the spinner away. Idempotent."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def progress(self, text: str) -> None:
+        """What is being done at this moment: shown on a terminal only."""
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text(clean(text)[:200]))
+
+    def hear(self, stored: Stored, event: e.AnyEvent) -> None:
+        """One committed event."""
+        if self.events:
+            self.run_id = event.run_id if isinstance(event, e.RunStarted) else self.run_id
+            record = {"run_id": self.run_id, "seq": stored.seq, "at": stored.at, **msgspec.to_builtins(event)}
+            sys.stdout.buffer.write(msgspec.json.encode(record) + b"\n")
+            sys.stdout.buffer.flush()
+        if not self.quiet and (line := told(event)):
+            if self._status is not None:
+                from rich.text import Text
+
+                self._status.console.print(Text(clean(line)))
+            else:
+                sys.stderr.write(clean(line) + "\n")
+
+
+def told(event: e.AnyEvent) -> str:
+    """An event as a line for people; empty for those that say nothing new."""
+    match event:
+        case e.RunStarted():
+            return f"run {event.run_id} on {event.base['commit'][:12]}, {event.settings['sandbox']}"
+        case e.PlanAccepted():
+            live = [step.id for step in event.steps if step.status.value != "superseded"]
+            return f"plan {event.revision}: {' -> '.join(live)}  ({event.reason})"
+        case e.ProposalRefused():
+            return f"proposal refused: {'; '.join(event.findings)}"
+        case e.StepStarted():
+            return f"[{event.step}] started" + (f", attempt {event.attempt}" if event.attempt > 1 else "")
+        case e.ObservationRecorded():
+            return f"[{event.step}] {event.observation}: {event.summary}"
+        case e.FactCommitted():
+            return f"[{event.fact.step}] {event.fact.id} verified: {event.fact.claim}"
+        case e.ClaimRejected():
+            return f"[{event.step}] claim not confirmed: {event.text} ({event.reason})"
+        case e.StepCompleted():
+            return f"[{event.step}] completed: {'; '.join(each.summary for each in event.evidence)}"
+        case e.StepFailed():
+            return f"[{event.failure.step}] failed ({event.failure.code}): {event.failure.message}"
+        case e.ReplanTriggered():
+            return f"replan: {event.failure.message}; affected: {', '.join(event.affected)}"
+        case e.StepInvalidated():
+            return f"[{event.step}] withdrawn: {event.reason}"
+        case e.ForbiddenEntered():
+            return f"[{event.step}] forbidden state undone: {', '.join(event.paths)}"
+        case e.CheckJudged():
+            return f"gate: {event.check} {event.evidence.status}: {event.evidence.summary}"
+        case e.RunEnded():
+            return f"{event.status}: {event.message}"
+        case _:
+            return ""

@@ -1,0 +1,177 @@
+"""The command line: names, options and help. What a command does is imported only when it is called, so that help stays quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from planexec.core.errors import PlanexecError
+
+app = typer.Typer(
+    name="planexec",
+    help="Fixes bugs in a local git repository by Plan-and-Execute, and proves each fix.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Repo = Annotated[Path, typer.Option("--repo", help="The repository, or a folder in it.", show_default="here")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
+Events = Annotated[bool, typer.Option("--events", help="One JSON event a line on standard output, as it happens.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Prove, but never apply: not now, not later.")]
+Apply = Annotated[
+    bool, typer.Option("--apply/--no-apply", help="Apply a proven patch to the working tree, uncommitted.")
+]
+Planner = Annotated[str, typer.Option("--planner", help="Who plans: auto or workflow.")]
+Executor = Annotated[str, typer.Option("--executor", help="Who acts: auto or workflow.")]
+Sandbox = Annotated[
+    str, typer.Option("--sandbox", help="auto, bubblewrap, landlock, or none (runs the project's code unconfined).")
+]
+Python = Annotated[Optional[str], typer.Option("--python", help="The interpreter that runs the project's tests.")]  # noqa: UP045
+RunId = Annotated[
+    str, typer.Argument(help="A run, or the beginning of its id; without one the latest.", show_default=False)
+]
+
+
+@app.command()
+def run(
+    contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
+    repo: Repo = Path(),
+    fixture: Annotated[
+        Optional[Path],
+        typer.Option("--fixture", help="Work on a throwaway repository made of this folder, as a dry-run."),
+    ] = None,  # noqa: UP045
+    into: Annotated[Optional[Path], typer.Option("--into", help="Where the throwaway repository goes.")] = None,  # noqa: UP045
+    dry_run: DryRun = False,
+    apply: Apply = True,
+    planner: Planner = "auto",
+    executor: Executor = "auto",
+    sandbox: Sandbox = "auto",
+    python: Python = None,
+    as_json: Json = False,
+    events: Events = False,
+) -> None:
+    """Plan, execute and prove a contract."""
+    from planexec.cli import running
+
+    options = running.Options(repo, dry_run, apply, planner, executor, sandbox, python, as_json, events)
+    raise typer.Exit(running.run(contract, options, fixture, into))
+
+
+@app.command()
+def fix(
+    tests: Annotated[
+        list[str], typer.Argument(help="Failing tests: pytest ids, or files that hold some.", show_default=False)
+    ],
+    repo: Repo = Path(),
+    dry_run: DryRun = False,
+    apply: Apply = True,
+    planner: Planner = "auto",
+    executor: Executor = "auto",
+    sandbox: Sandbox = "auto",
+    python: Python = None,
+    as_json: Json = False,
+    events: Events = False,
+) -> None:
+    """Fix failing tests without a contract: one is made of them and kept with the run."""
+    from planexec.cli import running
+
+    options = running.Options(repo, dry_run, apply, planner, executor, sandbox, python, as_json, events)
+    raise typer.Exit(running.fix(tests, options))
+
+
+@app.command()
+def status(
+    run_id: RunId = "",
+    repo: Repo = Path(),
+    all_runs: Annotated[bool, typer.Option("--all", help="List all runs of this repository.")] = False,
+    revision: Annotated[Optional[int], typer.Option("--revision", help="Show one revision of the plan.", min=1)] = None,  # noqa: UP045
+    as_json: Json = False,
+) -> None:
+    """Show the latest run: its steps, its checks, and how and why its plan changed."""
+    from planexec.cli import inspecting
+
+    raise typer.Exit(inspecting.status(run_id, repo, all_runs, revision, as_json))
+
+
+@app.command()
+def plan(
+    contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
+    repo: Repo = Path(),
+    planner: Planner = "auto",
+    as_json: Json = False,
+) -> None:
+    """Propose a plan and check it against the rules; run nothing."""
+    from planexec.cli import running
+
+    raise typer.Exit(running.plan(contract, repo, planner, as_json))
+
+
+@app.command()
+def diff(run_id: RunId = "", repo: Repo = Path()) -> None:
+    """Print the proven patch of a run."""
+    from planexec.cli import inspecting
+
+    raise typer.Exit(inspecting.diff(run_id, repo))
+
+
+@app.command()
+def apply(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False) -> None:
+    """Apply the proven patch of a run to the working tree, uncommitted."""
+    from planexec.cli import inspecting
+
+    raise typer.Exit(inspecting.apply(run_id, repo, as_json))
+
+
+@app.command()
+def validate(
+    contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Check a contract: its syntax, its types, and that every check is bound to a verifier."""
+    from planexec.cli import inspecting
+
+    raise typer.Exit(inspecting.validate(contract, as_json))
+
+
+@app.callback(invoke_without_command=True)
+def _global(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        from planexec import __version__
+
+        typer.echo(f"planexec {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The program. Each foreseeable error is one line on standard error and an exit code from the table."""
+    try:
+        app()
+    except PlanexecError as error:
+        complain(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("planexec: interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+def complain(error: PlanexecError) -> None:
+    """One line: what is wrong, where, and what to do."""
+    from planexec.cli.text import clean
+
+    hint = f" ({error.hint})" if error.hint else ""
+    sys.stderr.write(f"planexec: {clean(error.message)}{clean(hint)}\n")
+
+
+if __name__ == "__main__":
+    main()

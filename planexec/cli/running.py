@@ -1,0 +1,142 @@
+"""Commands that work: run, fix, plan. Progress goes to standard error, the result to standard output."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from planexec.assembly import Run, Settings, begin, cache_folder, contract_for_tests, load_contract, prepared, propose
+from planexec.cli.documents import run_document
+from planexec.cli.inspecting import write_json
+from planexec.cli.live import Narrator
+from planexec.cli.opened import mend_repository, patch_of
+from planexec.controller.applying import apply_patch
+from planexec.core.contract import Contract
+from planexec.core.errors import ConflictError, UsageError
+from planexec.core.plan import as_json
+from planexec.core.state import BLOCKED, FAILED, SUCCEEDED, WAITING, RunState
+from planexec.journal.runlog import events_of
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options that ``run`` and ``fix`` share."""
+
+    repo: Path
+    dry_run: bool = False
+    apply: bool = True
+    planner: str = "auto"
+    executor: str = "auto"
+    sandbox: str = "auto"
+    python: str | None = None
+    as_json: bool = False
+    events: bool = False
+
+    def settings(self) -> Settings:
+        """What the assembly needs."""
+        return Settings(self.repo, self.planner, self.executor, self.sandbox, self.python, self.dry_run)
+
+
+def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -> int:
+    """Run a contract in a repository, or in a throwaway one made from a folder."""
+    contract = load_contract(path)
+    text = path.read_text("utf-8")
+    settings = options.settings()
+    if into is not None and fixture is None:
+        raise UsageError("--into goes with --fixture", "it says where the throwaway repository is kept")
+    if fixture is None:
+        return _drive(contract, text, options, settings)
+    from planexec.workspace.throwaway import make_repository
+
+    target = make_repository(fixture, into, cache_folder())
+    sys.stderr.write(f"planexec: throwaway repository {target}\n")
+    settings = replace(settings, repo=target, dry_run=True, own_interpreter_first=True)
+    code = _drive(contract, text, options, settings)
+    sys.stderr.write(f"planexec: look at it again with: planexec status --repo {target}\n")
+    return code
+
+
+def fix(tests: list[str], options: Options) -> int:
+    """Make a contract of failing tests, and run it."""
+    settings = options.settings()
+    contract, text = contract_for_tests(tests)
+    return _drive(contract, text, options, settings)
+
+
+def _drive(contract: Contract, text: str, options: Options, settings: Settings) -> int:
+    mend_repository(settings.repo)
+    narrator = Narrator(events=options.events, quiet=options.as_json)
+    with narrator, prepared(contract, settings, narrator.progress) as parts:
+        parts.log.listeners.append(narrator.hear)
+        begin(parts, contract, settings, text)
+        state = parts.controller.run()
+        conflict = _apply(parts, options, settings) if state.status == SUCCEEDED else ""
+        narrator.close()
+        state = parts.log.state
+        history = events_of(parts.log.journal, state.run_id)
+        document = run_document(state, history, patch_of(state, parts.store), live=True)
+    _result(document, options)
+    if conflict:
+        sys.stderr.write(f"planexec: {conflict}\n")
+        return ConflictError.exit_code
+    return exit_code(state)
+
+
+def _apply(parts: Run, options: Options, settings: Settings) -> str:
+    """Apply the proven patch where that was asked for; what stands in the way is told, and the patch is kept."""
+    if settings.dry_run or not options.apply:
+        return ""
+    try:
+        apply_patch(parts.log, parts.store)
+    except ConflictError as error:
+        return (
+            f"the patch is proved but not applied: {error.message}; planexec apply {parts.log.run_id} applies it later"
+        )
+    return ""
+
+
+def _result(document: dict[str, Any], options: Options) -> None:
+    if options.as_json:
+        write_json(document)
+    elif not options.events:
+        from planexec.cli.render import Page, show_run
+
+        show_run(Page(), document)
+        if document["status"] == SUCCEEDED:
+            sys.stderr.write(f"planexec: {_applied(document)}\n")
+
+
+def _applied(document: dict[str, Any]) -> str:
+    if document["applied"] == "finished":
+        return f"applied to {', '.join(document['diff']['files'])}; nothing is committed"
+    if document["settings"].get("mode") == "dry-run":
+        return "a dry-run: the patch is shown, and never applied"
+    return f"not applied; planexec apply {document['run_id']} applies the patch"
+
+
+def exit_code(state: RunState) -> int:
+    """The verdict as an exit code (docs/contract.md holds the table)."""
+    if state.status == BLOCKED:
+        return 5 if state.environment else 3
+    if state.status == FAILED:
+        return 6 if state.reason == "safety" else 1
+    return {SUCCEEDED: 0, WAITING: 4}.get(state.status, 1)
+
+
+def plan(path: Path, repo: Path, planner: str, as_document: bool) -> int:
+    """Propose and check; 0 when the rules have nothing against the plan."""
+    contract = load_contract(path)
+    proposal, findings = propose(contract, Settings(repo, planner=planner))
+    if as_document:
+        write_json({"scope": proposal.scope, "steps": as_json(proposal.steps), "findings": findings})
+    else:
+        from planexec.cli.render import Page, show_plan
+
+        page = Page()
+        page.line(f"goal: {contract.goal}")
+        show_plan(page, "Plan 1", as_json(proposal.steps))
+        for finding in findings:
+            page.line(f"  against the rules: {finding}", "red")
+    return 3 if findings else 0

@@ -1,0 +1,1 @@
+"""Floor 4: the loop. It knows protocols, not their implementations."""

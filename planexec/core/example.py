@@ -1,0 +1,159 @@
+"""From a contract's executable example to test source: the host writes the regression test, nobody else (R24).
+
+Three texts come from one example: the *set-up* (fixtures of the same name that carry more fields, pytest's way of overriding), the
+*regression test*, and *probes*, throwaway tests that answer a question about the project's set-up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planexec.core.contract import Check, Example
+
+MARK = "# Written by planexec from the example of check"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A throwaway test module: its source, and for each test name the fixture and the field that it asks about."""
+
+    source: str
+    questions: dict[str, tuple[str, str]]
+
+
+def regression_name(check: Check) -> str:
+    """The name of the regression test's function."""
+    example = _example(check)
+    return example.name or "test_" + re.sub(r"\W", "_", check.name)
+
+
+def default_file(check: Check, paths: Collection[str]) -> str:
+    """Where the regression test goes when the example does not say: beside the project's tests, under a free name."""
+    example = _example(check)
+    if example.file:
+        return example.file
+    folder = next((f"{name}/" for name in ("tests", "test") if any(p.startswith(f"{name}/") for p in paths)), "")
+    stem = f"{folder}test_{re.sub(r'[^0-9A-Za-z]+', '_', check.name).strip('_').lower()}"
+    number, path = 1, f"{stem}.py"
+    while path in paths:
+        number += 1
+        path = f"{stem}_{number}.py"
+    return path
+
+
+def setup_source(check: Check) -> str:
+    """A module whose fixtures override the project's ones of the same name and carry the example's fields."""
+    example = _example(check)
+    parts = [f'{MARK} "{check.name}".', "", "import pytest", ""]
+    for line in example.import_lines():
+        parts.insert(-1, line)
+    for fixture, fields in example.fields.items():
+        parts += [
+            "",
+            "@pytest.fixture",
+            f"def {fixture}(request, {fixture}):",
+            f'    """The project\'s `{fixture}` with the fields that this module needs; a parameter gives other values."""',
+            f'    return {{**{fixture}, **getattr(request, "param", {_literal(fields)})}}',
+            "",
+        ]
+    return "\n".join(parts)
+
+
+def regression_source(check: Check, *, extended: bool) -> str:
+    """The regression test as a module; ``extended`` says that ``setup_source`` is a part of it."""
+    example = _example(check)
+    if extended:
+        return setup_source(check) + "\n" + _test(check, by_hand=False)
+    head = [f'{MARK} "{check.name}".', ""]
+    imports = example.import_lines() + (["import pytest"] if _expected_exception(example) else [])
+    return "\n".join([*head, *imports, *([""] if imports else []), "", _test(check, by_hand=True)])
+
+
+def setup_probe(example: Example, module: str = "") -> Probe:
+    """Asks whether each field stands in its fixture; ``module`` is a set-up module that the probe is appended to."""
+    questions: dict[str, tuple[str, str]] = {}
+    parts = [module, ""] if module else []
+    for fixture, fields in example.fields.items():
+        for number, field in enumerate(fields):
+            name = f"test_{fixture}_carries_{number}"
+            questions[name] = (fixture, field)
+            parts += ["", f"def {name}({fixture}):", f"    assert {field!r} in dict({fixture})", ""]
+    return Probe("\n".join(parts) + "\n", questions)
+
+
+def expression_probe(check: Check) -> Probe:
+    """Asks whether the extended set-up expresses the example's values and every one of ``also``."""
+    example = _example(check)
+    questions: dict[str, tuple[str, str]] = {}
+    parts = [setup_source(check)]
+    for fixture, fields in example.fields.items():
+        values = [fields, *(each[fixture] for each in example.also if fixture in each)]
+        name = f"test_{fixture}_expresses"
+        questions[name] = (fixture, ", ".join(repr(value) for each in values for value in each.values()))
+        parts += [
+            "",
+            f'@pytest.mark.parametrize("{fixture}, wanted", {[(each, each) for each in values]!r}, indirect=["{fixture}"])',
+            f"def {name}({fixture}, wanted):",
+            f"    assert {{key: {fixture}[key] for key in wanted}} == wanted",
+            "",
+        ]
+    return Probe("\n".join(parts), questions)
+
+
+def expected_values(check: Check) -> tuple[str, ...]:
+    """What the failure on the base has to show, as reprs: actual (where the contract states it), then expected."""
+    example, shows = check.arguments.example, check.arguments.shows
+    if example is not None:
+        actual = example.raises or ("" if _unset(example.shows) else repr(example.shows))
+        expected = "" if _unset(example.expected) or _expected_exception(example) else repr(example.expected)
+        return tuple(value for value in (actual, expected) if value)
+    if shows is not None:
+        values = [repr(value) for value in (shows.actual, shows.expected) if not _unset(value)]
+        return tuple([shows.raises] * bool(shows.raises) + values)
+    return ()
+
+
+def _test(check: Check, *, by_hand: bool) -> str:
+    example = _example(check)
+    arguments = list(dict.fromkeys([*example.fixtures, *example.fields]))
+    lines = [f"def {regression_name(check)}({', '.join(arguments)}):"]
+    if by_hand:
+        lines += [f"    {name} = {{**{name}, **{_literal(fields)}}}" for name, fields in example.fields.items()]
+    lines += [f"    {line}" for line in example.setup_lines()]
+    if exception := _expected_exception(example):
+        lines += [f"    with pytest.raises({exception}):", f"        {example.actual.strip()}"]
+    else:
+        lines += [f"    assert {_operand(example.actual)} == {_operand(example.expected_source())}"]
+    return "\n".join(lines) + "\n"
+
+
+def _operand(source: str) -> str:
+    """An expression that binds tighter than ``==``, or one in brackets."""
+    source = source.strip()
+    return (
+        source
+        if re.fullmatch(r"[\w.\[\]'\"/() -]+", source) and not re.search(r"\b(not|and|or|if|in|is|lambda)\b", source)
+        else f"({source})"
+    )
+
+
+def _literal(fields: Mapping[str, Any]) -> str:
+    return "{" + ", ".join(f'"{key}": {value!r}' for key, value in fields.items()) + "}"
+
+
+def _expected_exception(example: Example) -> str:
+    expected = example.expected
+    return str(expected["raises"]) if isinstance(expected, dict) and set(expected) == {"raises"} else ""
+
+
+def _example(check: Check) -> Example:
+    if check.arguments.example is None:
+        raise ValueError(f"check '{check.name}' has no example")
+    return check.arguments.example
+
+
+def _unset(value: object) -> bool:
+    return type(value).__name__ == "UnsetType"

@@ -1,0 +1,470 @@
+"""The state of a run, and the only way in which it changes: ``reduce(state, event) -> state`` (R13, R28).
+
+``reduce`` refuses what may not happen (IllegalEventError), so a state is legal whatever the order in which events arrive: nothing starts
+before its dependencies, nothing completes that did not run, and ``succeeded`` needs every check passed at the gate (L1, R25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from planexec.core import events as e
+from planexec.core.plan import Status, Step, ready
+
+PASSED = "passed"
+RUNNING, WAITING, BLOCKED = "running", "waiting", "blocked"
+FAILED, SUCCEEDED, INTERRUPTED = "failed", "succeeded", "interrupted"
+ENDED = frozenset({BLOCKED, FAILED, SUCCEEDED})
+
+
+class IllegalEventError(ValueError):
+    """An event that may not happen in this state."""
+
+
+class CheckState(msgspec.Struct, frozen=True):
+    """A required check: who judges it, the verdict at the gate (``pending`` before), the evidence."""
+
+    verifier: str
+    status: str = "pending"
+    evidence: e.Evidence | None = None
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """One entry of the lineage (R22). ``changed`` holds old and new ``done_when`` of steps that kept their id."""
+
+    number: int
+    parent: int
+    reason: str
+    evidence: tuple[str, ...]
+    preserved: tuple[str, ...]
+    superseded: tuple[str, ...]
+    new: tuple[str, ...]
+    planner: str
+    mechanism: str = ""
+    spent_budget: bool = False
+    changed: dict[str, tuple[str, str]] = {}
+
+
+class StepRecord(msgspec.Struct, frozen=True):
+    """What happened to a step: counters from which the ids of its actions and observations follow, and its evidence (R27)."""
+
+    attempt: int = 0
+    actions: int = 0
+    observations: int = 0
+    open_action: str = ""
+    evidence: tuple[e.Evidence, ...] = ()
+    checkpoint: str = ""
+    snapshot: str = ""
+    failure: e.Failure | None = None
+    last_observation: str = ""
+
+
+class Frozen(msgspec.Struct, frozen=True):
+    """The frozen regression test: path to digest, and the test ids."""
+
+    files: dict[str, str] = {}
+    ids: tuple[str, ...] = ()
+    step: str = ""
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """Everything about a run that decides what comes next. Bulky things are artifacts, found by digest."""
+
+    run_id: str = ""
+    goal: str = ""
+    contract: str = ""
+    contract_digest: str = ""
+    scope: str = ""
+    revision: int = 0
+    replans_left: int = 0
+    corrections: int = 0
+    actions_per_step: int = 0
+    required_checks: dict[str, str] = {}
+    checks: dict[str, CheckState] = {}
+    facts: tuple[e.Fact, ...] = ()
+    steps: tuple[Step, ...] = ()
+    plan_history: tuple[tuple[Step, ...], ...] = ()
+    revisions: tuple[Revision, ...] = ()
+    records: dict[str, StepRecord] = {}
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    environment: bool = False
+    questions: tuple[str, ...] = ()
+    report: dict[str, Any] = {}
+    base: dict[str, str] = {}
+    settings: dict[str, str] = {}
+    base_snapshot: str = ""
+    snapshot: str = ""
+    frozen: Frozen = Frozen()
+    artifacts: dict[str, str] = {}
+    trigger: e.ReplanTriggered | None = None
+    refusals: int = 0
+    findings: tuple[str, ...] = ()
+    refuted: tuple[str, ...] = ()
+    breaches: int = 0
+    gate: str = ""
+    patch: str = ""
+    apply: str = ""
+    apply_changes: str = ""
+    apply_root: str = ""
+
+    def step(self, name: str) -> Step:
+        """The step of the present plan with this id. Raises KeyError."""
+        for step in self.steps:
+            if step.id == name:
+                return step
+        raise KeyError(name)
+
+    def record(self, name: str) -> StepRecord:
+        """What happened to the step; an empty record when nothing did."""
+        return self.records.get(name, StepRecord())
+
+    def fact(self, subject: str) -> e.Fact | None:
+        """The latest fact about ``subject``: a correction stands after what it corrects."""
+        return next((fact for fact in reversed(self.facts) if fact.subject == subject), None)
+
+    def live(self) -> list[Step]:
+        """The steps that count: all but the superseded ones."""
+        return [step for step in self.steps if step.status is not Status.SUPERSEDED]
+
+
+def reduce(state: RunState, event: e.AnyEvent) -> RunState:
+    """The state after ``event``. Raises IllegalEventError when it may not happen."""
+    if not isinstance(event, e.RunStarted):
+        _need(bool(state.run_id), "the run has not started")
+    return _REDUCERS[type(event)](state, event)
+
+
+def _need(condition: bool, why: str) -> None:
+    if not condition:
+        raise IllegalEventError(why)
+
+
+def _running(state: RunState) -> None:
+    _need(state.status == RUNNING, f"the run is {state.status}")
+
+
+def _step(state: RunState, name: str, status: Status) -> Step:
+    _running(state)
+    found = next((step for step in state.steps if step.id == name), None)
+    if found is None:
+        raise IllegalEventError(f"no step '{name}'")
+    _need(found.status is status, f"step '{name}' is {found.status.value}, not {status.value}")
+    return found
+
+
+def _with_status(state: RunState, name: str, status: Status) -> tuple[Step, ...]:
+    return tuple(replace(step, status=status) if step.id == name else step for step in state.steps)
+
+
+def _with_record(state: RunState, name: str, **changes: Any) -> dict[str, StepRecord]:
+    return {**state.records, name: replace(state.record(name), **changes)}
+
+
+def _run_started(state: RunState, event: e.RunStarted) -> RunState:
+    _need(not state.run_id, "the run has started already")
+    return RunState(
+        run_id=event.run_id,
+        goal=event.goal,
+        contract=event.contract,
+        contract_digest=event.contract_digest,
+        scope=event.scope,
+        replans_left=event.replan_budget,
+        corrections=event.corrections,
+        actions_per_step=event.actions_per_step,
+        required_checks=event.required_checks,
+        checks={name: CheckState(verifier) for name, verifier in event.required_checks.items()},
+        status=RUNNING,
+        base=event.base,
+        settings=event.settings,
+        base_snapshot=event.snapshot,
+        snapshot=event.snapshot,
+    )
+
+
+def _proposal_refused(state: RunState, event: e.ProposalRefused) -> RunState:
+    _running(state)
+    _need(state.revision == 0 or state.trigger is not None, "no proposal was asked for")
+    return replace(state, refusals=state.refusals + 1, findings=event.findings)
+
+
+def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
+    _running(state)
+    _need(state.revision == 0 or state.trigger is not None, "no proposal was asked for")
+    _need(
+        event.revision == state.revision + 1 and event.parent == state.revision,
+        "the revision does not follow",
+    )
+    _need(not event.spends_budget or state.replans_left > 0, "the replan budget is spent")
+    _need(event.spends_budget or state.revision == 0, "a replan spends the budget")
+    _need(len({step.id for step in event.steps}) == len(event.steps), "two steps have one id")
+    before = {step.id: step for step in state.steps}
+    for step in event.steps:
+        old = before.get(step.id)
+        kept = old is not None and step == old
+        replaced = old is not None and step == replace(old, status=Status.SUPERSEDED) and step.id in event.superseded
+        _need(
+            kept or replaced or step.status is Status.PENDING,
+            f"step '{step.id}' is {step.status.value} in the proposal",
+        )
+    kept_done = {step.id for step in event.steps if step.status is Status.COMPLETED}
+    _need({s.id for s in state.steps if s.status is Status.COMPLETED} <= kept_done, "a completed step is lost")
+    changed = {
+        step.id: (before[step.id].done_when, step.done_when)
+        for step in event.steps
+        if step.id in before and before[step.id].done_when != step.done_when
+    }
+    lineage = Revision(
+        event.revision,
+        event.parent,
+        event.reason,
+        event.evidence,
+        event.preserved,
+        event.superseded,
+        event.new,
+        event.planner,
+        event.mechanism,
+        event.spends_budget,
+        changed,
+    )
+    return replace(
+        state,
+        revision=event.revision,
+        replans_left=state.replans_left - int(event.spends_budget),
+        plan_history=(*state.plan_history, state.steps) if state.revision else state.plan_history,
+        steps=event.steps,
+        revisions=(*state.revisions, lineage),
+        trigger=None,
+        refusals=0,
+        findings=(),
+        gate="",
+        checks={name: CheckState(check.verifier) for name, check in state.checks.items()},
+    )
+
+
+def _step_started(state: RunState, event: e.StepStarted) -> RunState:
+    _step(state, event.step, Status.PENDING)
+    _need(state.trigger is None, "a replan is due")
+    _need(
+        event.step in {step.id for step in ready(state.steps)},
+        f"the dependencies of '{event.step}' are not completed",
+    )
+    records = _with_record(
+        state,
+        event.step,
+        attempt=event.attempt,
+        checkpoint=event.checkpoint,
+        failure=None,
+        open_action="",
+        evidence=(),
+    )
+    return replace(state, steps=_with_status(state, event.step, Status.RUNNING), records=records)
+
+
+def _action_started(state: RunState, event: e.ActionStarted) -> RunState:
+    _step(state, event.step, Status.RUNNING)
+    record = state.record(event.step)
+    _need(not record.open_action, f"action '{record.open_action}' is still open")
+    return replace(state, records=_with_record(state, event.step, actions=record.actions + 1, open_action=event.action))
+
+
+def _observation_recorded(state: RunState, event: e.ObservationRecorded) -> RunState:
+    _step(state, event.step, Status.RUNNING)
+    record = state.record(event.step)
+    _need(record.open_action == event.action, f"action '{event.action}' is not open")
+    records = _with_record(
+        state,
+        event.step,
+        observations=record.observations + 1,
+        open_action="",
+        last_observation=event.observation,
+    )
+    return replace(state, records=records)
+
+
+def _fact_committed(state: RunState, event: e.FactCommitted) -> RunState:
+    _running(state)
+    _need(all(fact.id != event.fact.id for fact in state.facts), f"fact '{event.fact.id}' stands already")
+    known = state.fact(event.fact.subject)
+    corrects = event.fact.corrects
+    if known is not None and known.value != event.fact.value:
+        _need(
+            corrects == known.id,
+            f"'{event.fact.subject}' stands otherwise; a correction must name '{known.id}'",
+        )
+    return replace(state, facts=(*state.facts, event.fact))
+
+
+def _claim_rejected(state: RunState, event: e.ClaimRejected) -> RunState:
+    _running(state)
+    return state
+
+
+def _regression_frozen(state: RunState, event: e.RegressionFrozen) -> RunState:
+    _step(state, event.step, Status.RUNNING)
+    return replace(state, frozen=Frozen(event.files, event.ids, event.step))
+
+
+def _step_completed(state: RunState, event: e.StepCompleted) -> RunState:
+    _step(state, event.step, Status.RUNNING)
+    record = state.record(event.step)
+    _need(not record.open_action, f"action '{record.open_action}' is still open")
+    _need(bool(event.evidence), "a completed step needs evidence")
+    _need(all(each.status == PASSED for each in event.evidence), "the evidence does not pass")
+    return replace(
+        state,
+        steps=_with_status(state, event.step, Status.COMPLETED),
+        records=_with_record(state, event.step, evidence=event.evidence, snapshot=event.snapshot),
+        snapshot=event.snapshot,
+        artifacts={**state.artifacts, **event.artifacts},
+    )
+
+
+def _step_failed(state: RunState, event: e.StepFailed) -> RunState:
+    failure = event.failure
+    _step(state, failure.step, Status.RUNNING)
+    frozen = Frozen() if state.frozen.step == failure.step else state.frozen
+    records = _with_record(state, failure.step, failure=failure, evidence=event.evidence, open_action="")
+    return replace(state, steps=_with_status(state, failure.step, Status.BLOCKED), records=records, frozen=frozen)
+
+
+def _step_retried(state: RunState, event: e.StepRetried) -> RunState:
+    _step(state, event.step, Status.BLOCKED)
+    failure = state.record(event.step).failure
+    _need(
+        failure is not None and failure.recoverability is e.Recoverability.RETRY,
+        "the failure is not transient",
+    )
+    return replace(state, steps=_with_status(state, event.step, Status.PENDING))
+
+
+def _step_recovered(state: RunState, event: e.StepRecovered) -> RunState:
+    _step(state, event.step, Status.RUNNING)
+    frozen = Frozen() if state.frozen.step == event.step else state.frozen
+    return replace(
+        state,
+        steps=_with_status(state, event.step, Status.PENDING),
+        records=_with_record(state, event.step, open_action=""),
+        frozen=frozen,
+    )
+
+
+def _step_invalidated(state: RunState, event: e.StepInvalidated) -> RunState:
+    _step(state, event.step, Status.COMPLETED)
+    _need(bool(event.evidence), "an invalidation needs evidence")
+    frozen = Frozen() if state.frozen.step == event.step else state.frozen
+    return replace(
+        state,
+        steps=_with_status(state, event.step, Status.SUPERSEDED),
+        snapshot=event.checkpoint,
+        refuted=(*state.refuted, *event.refuted),
+        frozen=frozen,
+        gate="",
+        checks={name: CheckState(check.verifier) for name, check in state.checks.items()},
+    )
+
+
+def _replan_triggered(state: RunState, event: e.ReplanTriggered) -> RunState:
+    _running(state)
+    _need(state.trigger is None, "a replan is due already")
+    _need(state.revision > 0, "there is no plan")
+    _need(all(step.status is not Status.RUNNING for step in state.steps), "a step is running")
+    return replace(state, trigger=event, refusals=0, findings=())
+
+
+def _forbidden_entered(state: RunState, event: e.ForbiddenEntered) -> RunState:
+    _step(state, event.step, Status.RUNNING)
+    return replace(state, breaches=state.breaches + 1)
+
+
+def _gate_started(state: RunState, event: e.GateStarted) -> RunState:
+    _running(state)
+    _need(state.trigger is None, "a replan is due")
+    _need(_all_completed(state), "a step is not completed")
+    checks = {name: CheckState(check.verifier) for name, check in state.checks.items()}
+    return replace(state, gate=event.snapshot, checks=checks)
+
+
+def _all_completed(state: RunState) -> bool:
+    live = state.live()
+    return bool(live) and all(step.status is Status.COMPLETED for step in live)
+
+
+def _check_judged(state: RunState, event: e.CheckJudged) -> RunState:
+    _running(state)
+    _need(bool(state.gate), "the gate is not open")
+    check = state.checks.get(event.check)
+    if check is None:
+        raise IllegalEventError(f"no check '{event.check}'")
+    judged = replace(check, status=event.evidence.status, evidence=event.evidence)
+    return replace(state, checks={**state.checks, event.check: judged})
+
+
+def _run_ended(state: RunState, event: e.RunEnded) -> RunState:
+    _need(state.status in {RUNNING, WAITING}, f"the run is {state.status}")
+    _need(event.status in {SUCCEEDED, BLOCKED, FAILED, WAITING}, f"'{event.status}' is no way to end")
+    if event.status == SUCCEEDED:
+        _need(
+            bool(state.gate) and all(check.status == PASSED for check in state.checks.values()),
+            "a check has not passed",
+        )
+        _need(_all_completed(state), "a step is not completed")
+        _need(bool(event.patch), "the patch is empty")
+    return replace(
+        state,
+        status=event.status,
+        reason=event.reason,
+        message=event.message,
+        questions=event.questions,
+        report=event.report,
+        patch=event.patch,
+        environment=event.environment,
+    )
+
+
+def _run_interrupted(state: RunState, event: e.RunInterrupted) -> RunState:
+    _running(state)
+    return replace(state, reason=f"interrupted by {event.signal}")
+
+
+def _apply_intended(state: RunState, event: e.ApplyIntended) -> RunState:
+    _need(state.status == SUCCEEDED, "only a proven patch is applied")
+    _need(state.apply in {"", "undone"}, "the patch is applied already")
+    return replace(state, apply="intended", apply_changes=event.changes, apply_root=event.root)
+
+
+def _apply_ended(state: RunState, event: e.ApplyEnded) -> RunState:
+    _need(state.apply == "intended", "no apply is under way")
+    _need(event.outcome in {"finished", "undone"}, f"'{event.outcome}' is no way to end")
+    return replace(state, apply=event.outcome)
+
+
+_REDUCERS: dict[type[e.Event], Callable[[RunState, Any], RunState]] = {
+    e.RunStarted: _run_started,
+    e.ProposalRefused: _proposal_refused,
+    e.PlanAccepted: _plan_accepted,
+    e.StepStarted: _step_started,
+    e.ActionStarted: _action_started,
+    e.ObservationRecorded: _observation_recorded,
+    e.FactCommitted: _fact_committed,
+    e.ClaimRejected: _claim_rejected,
+    e.RegressionFrozen: _regression_frozen,
+    e.StepCompleted: _step_completed,
+    e.StepFailed: _step_failed,
+    e.StepRetried: _step_retried,
+    e.StepRecovered: _step_recovered,
+    e.StepInvalidated: _step_invalidated,
+    e.ReplanTriggered: _replan_triggered,
+    e.ForbiddenEntered: _forbidden_entered,
+    e.GateStarted: _gate_started,
+    e.CheckJudged: _check_judged,
+    e.RunEnded: _run_ended,
+    e.RunInterrupted: _run_interrupted,
+    e.ApplyIntended: _apply_intended,
+    e.ApplyEnded: _apply_ended,
+}

@@ -1,0 +1,1 @@
+"""Floor 3: who chooses the next action."""

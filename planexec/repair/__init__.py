@@ -1,0 +1,1 @@
+"""Floor 2: the model-free search for a patch."""

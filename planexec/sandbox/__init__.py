@@ -1,0 +1,1 @@
+"""Floor 1: where commands of the target project run. One module a mechanism, one interface."""

@@ -1,0 +1,100 @@
+"""The test bench: clean trees with a candidate's changes, and what the target's tests say of them.
+
+Nothing here looks at the scratch copy: a tree is the pristine copy plus recorded changes plus files that the host lays in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from planexec.core.errors import ConflictError
+from planexec.journal.artifacts import ArtifactStore
+from planexec.sandbox.interface import CommandResult
+from planexec.testing.harness import Harness
+from planexec.testing.outcomes import TestOutcome, TestReport, TraceReport
+from planexec.testing.warmjudge import WarmJudge
+from planexec.workspace.copies import Workspace
+from planexec.workspace.manifest import Change
+
+Extra = Mapping[str, bytes]
+"""Files that the host lays into a tree for one judgement: path to content. They are never a part of the patch."""
+
+
+class Bench:
+    """Runs tests on clean trees. ``suite_seconds`` bounds a run of the whole suite."""
+
+    def __init__(self, workspace: Workspace, harness: Harness, store: ArtifactStore, suite_seconds: float) -> None:
+        self.workspace, self.harness, self.store = workspace, harness, store
+        self.suite_seconds = suite_seconds
+        self._baseline: dict[tuple[str, ...], tuple[TestReport, TestReport]] = {}
+        self._traced: tuple[object, TraceReport] | None = None
+
+    @contextmanager
+    def tree(self, changes: Sequence[Change] = (), extra: Extra | None = None) -> Iterator[Path]:
+        """A fresh tree: pristine copy, changes, extra files. Raises ConflictError when an extra file exists already."""
+        with self.workspace.clean_tree(changes) as folder:
+            for path, content in (extra or {}).items():
+                target = folder / path
+                if target.exists():
+                    raise ConflictError(f"'{path}' exists already, so a test of the host cannot be laid there")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+            yield folder
+
+    def run(
+        self,
+        changes: Sequence[Change],
+        ids: Sequence[str] = (),
+        extra: Extra | None = None,
+        seconds: float | None = None,
+    ) -> TestReport:
+        """Run tests (all without ``ids``) on a clean tree."""
+        with self.tree(changes, extra) as folder:
+            return self.harness.run(folder, ids, seconds=seconds or self.suite_seconds)
+
+    def trace(
+        self, changes: Sequence[Change], ids: Sequence[str], watch: Sequence[str] = (), extra: Extra | None = None
+    ) -> TraceReport:
+        """Run tests under the tracer on a clean tree; the last trace is kept, for the next step often asks the same."""
+        key = (tuple(changes), tuple(ids), tuple(watch), tuple(sorted((extra or {}).items())))
+        if self._traced is None or self._traced[0] != key:
+            with self.tree(changes, extra) as folder:
+                self._traced = (key, self.harness.trace(folder, ids, watch=watch, seconds=self.suite_seconds))
+        return self._traced[1]
+
+    def command(self, changes: Sequence[Change], argv: Sequence[str], seconds: float) -> CommandResult:
+        """Run a program on a clean tree."""
+        with self.tree(changes) as folder:
+            return self.harness.command(folder, argv, seconds=seconds)
+
+    @contextmanager
+    def warm(self, changes: Sequence[Change]) -> Iterator[WarmJudge]:
+        """A warm process on a clean tree of its own."""
+        with self.tree(changes) as folder, self.harness.warm(folder) as judge:
+            yield judge
+
+    def baseline(self, ids: Sequence[str] = ()) -> tuple[TestReport, TestReport]:
+        """Two runs of the base, so that what disagrees with itself can be told; kept while the process lives."""
+        key = tuple(ids)
+        if key not in self._baseline:
+            first = self.run((), ids)
+            again = first if first.timed_out else self.run((), ids)
+            self._baseline[key] = (first, again)
+        return self._baseline[key]
+
+    def failed_before(self, name: str) -> bool:
+        """Whether the test was red on the base, as far as the base has been run."""
+        reports = [report for pair in self._baseline.values() for report in pair]
+        return any(
+            name in report.outcomes and report.outcomes[name].status in {"failed", "error"} for report in reports
+        )
+
+
+def select(report: TestReport, name: str) -> list[TestOutcome]:
+    """The outcomes that a test id stands for: itself, its parameters, or everything below a file or class."""
+    own = report.outcomes.get(name)
+    if own is not None:
+        return [own]
+    return [each for key, each in report.outcomes.items() if key.startswith((f"{name}[", f"{name}::", f"{name}/"))]

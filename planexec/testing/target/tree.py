@@ -1,0 +1,102 @@
+"""The tree of the warm process: a candidate is written into it, and afterwards it is again what it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import Dict, Iterator, Mapping, Sequence, Tuple
+
+# Identity of an entry: change time, size, inode, mode. The change time cannot be set by a program.
+Facts = Tuple[int, int, int, int]
+
+
+class Tree:
+    """The tree at ``root`` with an untouched copy of it at ``backup``. ``skipped`` are mounted over (relative paths)."""
+
+    def __init__(self, root: str, backup: str, skipped: Sequence[str] = ()) -> None:
+        self._root = root
+        self._backup = backup
+        self._skipped = frozenset(skipped)
+        self._index = dict(self._walk())
+
+    def write(self, changes: Mapping[str, bytes]) -> None:
+        """Write the candidate's files (relative posix paths)."""
+        for path, content in changes.items():
+            place = os.path.join(self._root, *path.split("/"))
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            if os.path.islink(place):
+                os.unlink(place)
+            with open(place, "wb") as stream:
+                stream.write(content)
+
+    def restore(self) -> None:
+        """Undo every change since the start, whoever made it: the candidate's files and what its tests wrote."""
+        now = dict(self._walk())
+        for path in sorted(now, reverse=True):
+            if path not in self._index:
+                _remove(os.path.join(self._root, path))
+        for path, facts in sorted(self._index.items()):
+            if now.get(path) != facts:
+                self._index[path] = self._bring_back(path)
+
+    def _bring_back(self, path: str) -> Facts:
+        source, place = os.path.join(self._backup, path), os.path.join(self._root, path)
+        wanted = os.lstat(source)
+        if stat.S_ISDIR(wanted.st_mode):
+            if os.path.islink(place) or not os.path.isdir(place):
+                _remove(place)
+                os.mkdir(place)
+            shutil.copystat(source, place)
+        else:
+            _remove(place)
+            shutil.copy2(source, place, follow_symlinks=False)
+        return _facts(place, os.lstat(place))
+
+    def _walk(self) -> Iterator[Tuple[str, Facts]]:
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                entries = list(os.scandir(os.path.join(self._root, folder)))
+            except OSError:
+                continue
+            for entry in entries:
+                path = folder + "/" + entry.name if folder else entry.name
+                if path in self._skipped:
+                    continue
+                yield path, _facts(entry.path, entry.stat(follow_symlinks=False))
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
+
+
+def _facts(path: str, found: os.stat_result) -> Facts:
+    if stat.S_ISDIR(found.st_mode):
+        return 0, 0, 0, found.st_mode  # its entries are looked at by themselves
+    return found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def empty(folder: str, kept: Sequence[str]) -> None:
+    """Remove what is in ``folder`` but the names in ``kept``."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name not in kept:
+            try:
+                _remove(os.path.join(folder, name))
+            except OSError:
+                continue
+
+
+def contents(folders: Sequence[str]) -> Dict[str, Sequence[str]]:
+    """The names in each of these folders now."""
+    return {folder: os.listdir(folder) for folder in folders if os.path.isdir(folder)}

@@ -1,0 +1,158 @@
+"""``repair``: searches for a patch without a model and returns what survived the failing and the covering tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
+
+import msgspec
+
+from planexec.core.events import Claim, RecordSupport
+from planexec.core.example import expected_values
+from planexec.core.paths import allows, is_test_path, matches
+from planexec.repair.explain import account, suspected
+from planexec.repair.localise import Suspicion, localise
+from planexec.repair.search import SearchRequest, SearchResult, Survivor, search
+from planexec.testing.bench import select
+from planexec.testing.outcomes import TraceReport
+from planexec.tools.interface import ToolResult, Workbench
+from planexec.tools.investigate import sources_of, target_ids
+from planexec.verifiers.interface import Candidate, trouble
+from planexec.verifiers.related import short_suite_ids
+
+MAX_COVERING = 60
+MAX_SURVIVORS = 20
+SHOWN_SUSPECTS = 12
+
+
+class RepairArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``suspicious`` tries the lines that the failing tests run; ``wide`` everything that the scope allows."""
+
+    reach: Literal["suspicious", "wide"] = "suspicious"
+
+
+class Repair:
+    """The search engine as a tool."""
+
+    name = "repair"
+    description = "Search for a small change that makes the failing tests pass; no model is used."
+    arguments: type[msgspec.Struct] = RepairArguments
+    idempotent = True
+
+    def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
+        """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
+        candidate = workbench.candidate()
+        targets = candidate.frozen.ids or target_ids(workbench.contract)
+        workbench.progress("locating the fault")
+        trace = workbench.bench.trace(candidate.tests, [*targets, *short_suite_ids(workbench.bench, targets)])
+        if problem := trouble(trace.report, "the base"):
+            return ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
+        failing = [o.id for name in targets for o in select(trace.report, name) if o.status in {"failed", "error"}]
+        if not failing:
+            return ToolResult(False, "no target test is red, so there is nothing to search for", code="NOT_RED")
+        sources = sources_of(workbench.bench)
+        suspicions = localise(trace, set(failing), sources)
+        result = self._search(
+            arguments, workbench, candidate, sources, suspicions, failing, _covering(trace, suspicions, failing)
+        )
+        return _result(arguments, workbench, result, suspicions, sources)
+
+    def _search(
+        self,
+        arguments: RepairArguments,
+        workbench: Workbench,
+        candidate: Candidate,
+        sources: dict[str, bytes],
+        suspicions: list[Suspicion],
+        failing: list[str],
+        covering: list[str],
+    ) -> SearchResult:
+        contract = workbench.contract
+        check = contract.reproduction
+
+        def editable(path: str) -> bool:
+            allowed = allows(path, contract.scope.allow, contract.scope.deny) and not is_test_path(path)
+            return allowed and not matches(path, contract.forbidden)
+
+        request = SearchRequest(
+            sources=sources,
+            suspicions=suspicions,
+            failing=failing,
+            covering=covering,
+            reach=arguments.reach,
+            seconds=min(contract.limits.repair_seconds, workbench.seconds()),
+            candidates=contract.limits.repair_candidates,
+            editable=editable,
+            progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
+            expected=expected_values(check)[-1:] if check else (),
+        )
+        with ExitStack() as stack:
+            judges = [
+                stack.enter_context(workbench.bench.warm(candidate.tests)) for _ in range(min(os.cpu_count() or 1, 4))
+            ]
+            return search(request, *judges)
+
+
+def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequence[str]) -> list[str]:
+    """Passing tests that run suspicious lines, those that run most of the suspicion first."""
+    weight = {(each.path, each.line): each.score for each in suspicions}
+    passing = set(trace.report.with_status("passed")) - set(failing)
+    scores = {
+        test: sum(weight.get((path, line), 0.0) for path, lines in files.items() for line in lines)
+        for test, files in trace.lines.items()
+        if test in passing
+    }
+    ranked = sorted((test for test, score in scores.items() if score > 0), key=lambda test: (-scores[test], test))
+    return ranked[:MAX_COVERING]
+
+
+def _result(
+    arguments: RepairArguments,
+    workbench: Workbench,
+    result: SearchResult,
+    suspicions: Sequence[Suspicion],
+    sources: dict[str, bytes],
+) -> ToolResult:
+    refuted = set(workbench.state.refuted)
+    kept = [survivor for survivor in result.survivors if _identity(survivor, workbench) not in refuted]
+    data: dict[str, Any] = {
+        "reach": arguments.reach,
+        "tried": result.tried,
+        "generated": result.generated,
+        "seconds": round(result.seconds, 1),
+        "ended": result.ended,
+        "survivors": [_survivor(survivor, workbench) for survivor in kept[:MAX_SURVIVORS]],
+        "surviving": len(result.survivors),
+        "disagreeing": result.disagreeing,
+        "by_template": result.by_template,
+        "suspects": [
+            {"path": s.path, "line": s.line, "score": round(s.score, 3), "function": s.function, "text": s.text, "reason": s.reason}
+            for s in suspected(suspicions, sources, limit=SHOWN_SUSPECTS)
+        ],
+    }  # fmt: skip
+    if kept:
+        return ToolResult(True, account(result), data)
+    data["outcome"] = "no_survivor"
+    text = f"the {arguments.reach} search found no patch: {account(result)}"
+    support = RecordSupport(workbench.observation, "outcome", "no_survivor")
+    return ToolResult(True, text, data, (Claim(text, f"search.{arguments.reach}", "no_survivor", (support,)),))
+
+
+def _survivor(survivor: Survivor, workbench: Workbench) -> dict[str, Any]:
+    return {
+        "path": survivor.path,
+        "line": survivor.line,
+        "template": survivor.template,
+        "before": survivor.before,
+        "after": survivor.after,
+        "donor": survivor.donor,
+        "doubt": survivor.doubt,
+        "content": _identity(survivor, workbench),
+    }
+
+
+def _identity(survivor: Survivor, workbench: Workbench) -> str:
+    """The digest of the changed file: what a survivor is called, and what a refuted one is known by."""
+    return workbench.bench.store.put(survivor.content)

@@ -1,0 +1,130 @@
+"""``verify_related_tests``: nothing that passed on the base may fail, vanish or be skipped on the candidate (R24)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from planexec.core.paths import is_test_path
+from planexec.testing.bench import Bench
+from planexec.testing.outcomes import TestReport
+from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Candidate, Request, Verdict, trouble
+
+
+def verify_related_tests(request: Request) -> Verdict:
+    """Compare the candidate with two runs of the base; the whole suite unless it is named or too long."""
+    ids = request.check.arguments.tests or selection(request.candidate, request.bench)
+    first, second = request.bench.baseline(ids)
+    if first.timed_out and not ids:
+        return Verdict(INCONCLUSIVE, "the suite is too long and no test file names what was changed")
+    if problem := trouble(first, "the base") or trouble(second, "the base"):
+        return problem
+    candidate = request.bench.run(request.candidate.changes, [*ids, *_own(request, ids)] if ids else ())
+    if problem := trouble(candidate, "the candidate"):
+        return problem
+    return _compare(request, first, second, candidate, ids)
+
+
+def _own(request: Request, ids: Sequence[str]) -> list[str]:
+    """The regression test's ids, where the selection would leave them out."""
+    return [name for name in request.candidate.frozen.ids if not any(name.startswith(each) for each in ids)]
+
+
+def _compare(
+    request: Request, first: TestReport, second: TestReport, candidate: TestReport, ids: Sequence[str]
+) -> Verdict:
+    held = {name for name, outcome in first.outcomes.items() if outcome.status == "passed"}
+    flaky = sorted(
+        name for name in {*first.outcomes, *second.outcomes} if _status(first, name) != _status(second, name)
+    )
+    held -= set(flaky)
+    own = set(request.regression_ids)
+    broken = {name: _status(candidate, name) for name in sorted(held) if _status(candidate, name) != "passed"}
+    broken |= {
+        n: o.status
+        for n, o in candidate.outcomes.items()
+        if n not in first.outcomes and o.status in {"failed", "error"}
+    }
+    errors = sorted(set(candidate.collection_errors) - set(first.collection_errors))
+    detail: dict[str, Any] = {
+        "selection": list(ids) or "the whole suite",
+        "passed": sum(outcome.status == "passed" for outcome in candidate.outcomes.values()),
+        "failed_before": sorted(
+            n for n, o in first.outcomes.items() if o.status in {"failed", "error"} and n not in own
+        ),
+        "quarantined": flaky,
+        "broken": broken,
+        "collection_errors": {path: candidate.collection_errors[path] for path in errors},
+    }
+    if errors:
+        return Verdict(FAILED, f"'{errors[0]}' can no longer be collected", detail)
+    if broken:
+        return _confirm(request, broken, detail)
+    if not detail["passed"]:
+        return Verdict(FAILED, "no test passed, so nothing is shown", detail)
+    notes = [f"{len(detail[key])} {text}" for key, text in _NOTES.items() if detail[key]]
+    return Verdict(PASSED, ", ".join([f"{detail['passed']} tests pass as before", *notes]), detail)
+
+
+_NOTES = {"failed_before": "failed before", "quarantined": "quarantined as flaky"}
+
+
+def _confirm(request: Request, broken: dict[str, str], detail: dict[str, Any]) -> Verdict:
+    """Run what broke once more: a disagreement on the candidate's side alone is inconclusive, never a pass."""
+    again = request.bench.run(request.candidate.changes, list(broken)[:50])
+    steady = {name: status for name, status in broken.items() if _status(again, name) != "passed"}
+    if not steady:
+        return Verdict(INCONCLUSIVE, f"'{next(iter(broken))}' failed once and passed once on the candidate", detail)
+    name, status = next(iter(steady.items()))
+    outcome = again.outcomes.get(name)
+    why = f": {outcome.message}" if outcome else ""
+    return Verdict(
+        FAILED, f"{len(steady)} tests that passed on the base do not; first '{name}' is {status}{why}", detail
+    )
+
+
+def _status(report: TestReport, name: str) -> str:
+    outcome = report.outcomes.get(name)
+    return outcome.status if outcome else "missing"
+
+
+def selection(candidate: Candidate, bench: Bench) -> tuple[str, ...]:
+    """The related tests: everything (no ids) where the suite ends in its time, else the files that name what was changed."""
+    return tuple(related_files(candidate, bench)) if bench.baseline()[0].timed_out else ()
+
+
+def related_files(candidate: Candidate, bench: Bench) -> list[str]:
+    """Test files that name a changed module, by its import path or its file's stem."""
+    stems = {PurePosixPath(change.path).stem for change in candidate.source}
+    stems |= {
+        PurePosixPath(change.path).parent.name for change in candidate.source if change.path.endswith("__init__.py")
+    }
+    stems -= {"__init__", ""}
+    if not stems:
+        return []
+    pattern = re.compile(r"\b(" + "|".join(map(re.escape, sorted(stems))) + r")\b")
+    found = []
+    for path, entry in candidate.base.entries.items():
+        is_module = path.endswith(".py") and PurePosixPath(path).name != "conftest.py"
+        if (
+            is_module
+            and is_test_path(path)
+            and pattern.search(bench.store.get(entry.digest).decode("utf-8", "replace"))
+        ):
+            found.append(path)
+    return sorted(found)
+
+
+SHORT_SUITE = 30.0
+"""Seconds up to which a whole suite is run under the tracer."""
+
+
+def short_suite_ids(bench: Bench, failing: Sequence[str]) -> list[str]:
+    """What to trace beside the failing tests: everything that passes where the suite is short, else their own files."""
+    first, _ = bench.baseline()
+    if first.timed_out or first.seconds > SHORT_SUITE:
+        files = {name.split("::")[0] for name in failing}
+        return sorted(path for path in files if path in bench.workspace.base.entries)
+    return [name for name in first.with_status("passed") if name not in failing]

@@ -1,0 +1,1 @@
+"""Floor 1: the user's repository, the copies that are worked on, snapshots, patches."""

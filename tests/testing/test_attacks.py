@@ -1,0 +1,258 @@
+"""Ways in which product code could fake success. Each ends in a report that is not trusted, or in a red test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from planexec.testing.harness import Harness
+
+TEST = """
+    import unittest
+    import pytest
+    from product import answer
+
+
+    def test_answer():
+        assert answer() == 42
+
+
+    def test_raises():
+        with pytest.raises(ValueError):
+            answer(bad=True)
+
+
+    class TestCase(unittest.TestCase):
+        def test_method(self):
+            self.assertEqual(answer(), 42)
+
+        def test_parts(self):
+            for wanted in (42, 43):
+                with self.subTest(wanted=wanted):
+                    self.assertEqual(answer(), wanted)
+"""
+
+# Each defines ``answer``, which never is 42 and never raises ValueError, and tries to be believed all the same.
+WRONG = "def answer(bad=False): return 41\n"
+ATTACKS = {
+    "os._exit at import": "import os; os._exit(0)\n" + WRONG,
+    "os._exit in the call": "import os\ndef answer(bad=False): os._exit(0)\n",
+    "os._exit with pytest's code": "import os\ndef answer(bad=False): os._exit(1)\n",
+    "sys.exit at import": "import sys; sys.exit(0)\n" + WRONG,
+    "sys.exit in the call": "import sys\ndef answer(bad=False): sys.exit(0)\n",
+    "pytest.exit at import": "import pytest; pytest.exit('done', 0)\n" + WRONG,
+    "pytest.exit in the call": "import pytest\ndef answer(bad=False): pytest.exit('done', 1)\n",
+    "keyboard interrupt": "def answer(bad=False): raise KeyboardInterrupt\n",
+    "kill": "import os, signal\ndef answer(bad=False): os.kill(os.getpid(), signal.SIGKILL)\n",
+    "skip": "import pytest\ndef answer(bad=False): pytest.skip('not today')\n",
+    "xfail": "import pytest\ndef answer(bad=False): pytest.xfail('known')\n",
+    "no exception is seen": WRONG + """
+import _pytest.runner as runner
+original = runner.CallInfo.from_call.__func__
+def from_call(cls, func, when, reraise=None):
+    def quiet():
+        try:
+            return func()
+        except BaseException:
+            return None
+    return original(cls, quiet, when, reraise)
+runner.CallInfo.from_call = classmethod(from_call)
+""",
+    "reports are made green": WRONG + """
+from _pytest.reports import TestReport
+original = TestReport.from_item_and_call.__func__
+def from_item_and_call(cls, item, call):
+    report = original(cls, item, call)
+    report.outcome, report.longrepr = 'passed', None
+    return report
+TestReport.from_item_and_call = classmethod(from_item_and_call)
+""",
+    "tests are not called": WRONG + """
+import pytest
+pytest.Function.runtest = lambda self: None
+""",
+    "tests are not called, put back": WRONG + """
+import pytest, threading
+original = pytest.Function.runtest
+def runtest(self):
+    if 'canary' in self.name or not self.path.exists():
+        pytest.Function.runtest = original
+        return original(self)
+pytest.Function.runtest = runtest
+""",
+    "code of a hook is exchanged": WRONG + """
+import _pytest.python
+def pytest_pyfunc_call(pyfuncitem): return True
+_pytest.python.pytest_pyfunc_call.__code__ = pytest_pyfunc_call.__code__
+""",
+    "hook implementations are exchanged": WRONG + """
+import gc
+from pluggy._hooks import HookImpl
+for each in gc.get_objects():
+    if isinstance(each, HookImpl) and each.function.__name__ == 'pytest_pyfunc_call' and not each.hookwrapper:
+        each.function = lambda pyfuncitem: True
+        each.argnames = ('pyfuncitem',)
+""",
+    "a plug-in is registered late": """
+import gc
+class Plugin:
+    def pytest_runtest_makereport(self, item, call):
+        call.excinfo = None
+def answer(bad=False):
+    from _pytest.config import PytestPluginManager
+    for each in gc.get_objects():
+        if isinstance(each, PytestPluginManager) and not each.has_plugin('x'):
+            each.register(Plugin(), 'x')
+    return 41
+""",
+    "our plug-in is taken out": WRONG + """
+import gc
+from _pytest.config import PytestPluginManager
+for manager in [each for each in gc.get_objects() if isinstance(each, PytestPluginManager)]:
+    for plugin in manager.get_plugins():
+        if type(plugin).__name__ == 'Recorder':
+            manager.unregister(plugin)
+""",
+    "our plug-in is told lies": WRONG + """
+import gc
+for each in gc.get_objects():
+    if type(each).__name__ == 'Recorder':
+        original = each.pytest_runtest_logreport
+        def lie(report):
+            report.outcome = 'passed'
+            original(report)
+        each.pytest_runtest_logreport = lie
+        each.bodies = type('Yes', (dict,), {'get': lambda self, key, default=None: 'passed'})()
+""",
+    "our channel is rewritten": WRONG + """
+import gc, atexit, os
+for each in gc.get_objects():
+    if type(each).__name__ == 'Channel':
+        original = type(each).emit
+        def emit(self, kind, **fields):
+            if fields.get('outcome') == 'failed':
+                fields.update(outcome='passed', body='passed')
+            original(self, kind, **fields)
+        type(each).emit = emit
+""",
+    "the report is forged in the file": """
+import json, os
+def answer(bad=False):
+    for name in os.listdir('/proc/self/fd'):
+        if os.path.realpath('/proc/self/fd/' + name).endswith('report.jsonl'):
+            os.write(int(name), json.dumps({'kind': 'closing', 'exit': 1}).encode() + b'\\n')
+            os.write(int(name), json.dumps({'kind': 'seal', 'digest': '0' * 64}).encode() + b'\\n')
+            os._exit(1)
+    return 41
+""",
+    "a child rewrites the report later": """
+import os, time
+def answer(bad=False):
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(0.3)
+        for folder, _, files in os.walk('/planexec/channel'):
+            for name in files:
+                path = os.path.join(folder, name)
+                text = open(path).read().replace('"failed"', '"passed"').replace('"raised"', '"passed"')
+                open(path, 'w').write(text)
+        os._exit(0)
+    time.sleep(0.2)
+    return 41
+""",
+    "atexit": WRONG + """
+import atexit, os
+def forge():
+    for name in os.listdir('/planexec/channel'):
+        path = '/planexec/channel/' + name
+        text = open(path).read().replace('"failed"', '"passed"').replace('"raised"', '"passed"')
+        open(path, 'w').write(text)
+atexit.register(forge)
+""",
+    "unittest's assertions are gone": WRONG + """
+import unittest
+unittest.TestCase.assertEqual = lambda self, first, second, msg=None: None
+""",
+    "unittest cases do not run": WRONG + """
+import unittest
+unittest.TestCase.run = lambda self, result=None: result
+unittest.TestCase.__call__ = lambda self, *args, **kwds: None
+""",
+    "pytest.raises accepts everything": WRONG + """
+import contextlib, pytest
+pytest.raises = lambda *args, **kwargs: contextlib.suppress(BaseException)
+""",
+    "a fake pytest module": WRONG + """
+import sys, types, contextlib, pytest
+fake = types.ModuleType('pytest')
+fake.__dict__.update(vars(pytest))
+fake.raises = lambda *args, **kwargs: contextlib.suppress(BaseException)
+sys.modules['pytest'] = fake
+""",
+    "builtins": WRONG + """
+import builtins
+builtins.AssertionError = type('AssertionError', (Exception,), {})
+""",
+    "the assertion rewriting is changed": WRONG + """
+import _pytest.assertion.rewrite as rewrite
+rewrite.AssertionRewriter.visit_Assert = lambda self, node: []
+""",
+    "tests are taken out of the session": WRONG + """
+import gc
+import pytest
+class Gone(list):
+    pass
+def empty():
+    for each in gc.get_objects():
+        if isinstance(each, pytest.Session):
+            each.items[:] = [item for item in each.items if not item.path.exists()]
+original_answer = answer
+def answer(bad=False):
+    empty()
+    return 41
+""",
+    "pluggy runs our code": WRONG + """
+import gc
+from _pytest.config import PytestPluginManager
+for manager in [each for each in gc.get_objects() if isinstance(each, PytestPluginManager)]:
+    original = manager._inner_hookexec
+    def execute(name, methods, kwargs, firstresult, original=original):
+        if name == 'pytest_pyfunc_call' and kwargs['pyfuncitem'].path.exists():
+            return True
+        return original(name, methods, kwargs, firstresult)
+    manager._inner_hookexec = execute
+""",
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_is_believed(
+    name: str, harness: Harness, project: Callable[[Mapping[str, str]], Path]
+) -> None:
+    tree = project({"test_product.py": TEST})
+    (tree / "product.py").write_text(ATTACKS[name])
+    report = harness.run(tree, seconds=30)
+    passed = set(report.with_status("passed"))
+    believed = report.trusted and not report.collection_errors and {"test_product.py::test_answer"} <= passed
+    assert not believed, report
+    assert not report.green
+    assert report.trusted or report.distrust
+    # What is not caught red-handed must at least show every test as red.
+    assert not report.trusted or not passed, (passed, report.output)
+
+
+def test_a_pytest_module_in_the_tree_is_not_used(
+    harness: Harness, project: Callable[[Mapping[str, str]], Path]
+) -> None:
+    tree = project(
+        {
+            "pytest.py": "def main(*args, **kwargs): return 1\n",
+            "_pytest/__init__.py": "",
+            "pluggy.py": "",
+            "test_it.py": "def test_it(): assert 1 == 2\n",
+        }
+    )
+    report = harness.run(tree, seconds=30)
+    assert report.with_status("failed") == ["test_it.py::test_it"] or not report.trusted
