@@ -68,9 +68,10 @@ def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> No
         page.line(f"  {document['message']}")
     page.line(f"  goal: {document['goal']}")
     page.line(f"  scope: {document['scope']}; revision {document['revision']}, replans left {document['replans_left']}")
-    page.line(f"  sandbox: {document['settings'].get('sandbox', '')}")
     show_revisions(page, document)
-    show_steps(page, f"Steps of plan {document['revision']}", document["steps"])
+    for number, steps in enumerate(document["plan_history"] if not brief else (), start=1):
+        show_plan(page, f"Plan {number}, as it was replaced", steps)
+    show_steps(page, f"Plan {document['revision']}", document["steps"])
     show_facts(page, document)
     show_checks(page, document)
     if document["diff"]["patch"] and not brief:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planexec.core.events import Cause, Evidence, Failure, FailureClass, Recoverability
-from planexec.core.plan import CheckPassed, FactRecorded, RegressionRed, SetupCarries, Step
+from planexec.core.plan import CheckPassed, FactRecorded, RegressionGreen, RegressionRed, SetupCarries, Step
 from planexec.tools.interface import ToolResult
 
 QUESTIONS = {
@@ -55,7 +55,7 @@ def _of_predicate(
             return _failure(
                 step, attempt, FailureClass.TASK, Cause.FALSE_FACT, "NOT_FOUND", text, Recoverability.ABORT, about
             )
-        case CheckPassed() if "patch" not in step.artifacts:
+        case CheckPassed() | RegressionGreen() if "patch" not in step.artifacts:
             return _failure(
                 step, attempt, FailureClass.TASK, Cause.SIDE_EFFECT, "CHECK_FAILED", text, Recoverability.REPLAN, about
             )

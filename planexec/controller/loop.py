@@ -135,11 +135,11 @@ class Controller:
         if self.log.state.gate != self.log.state.snapshot:
             self.log.record(e.GateStarted(self.log.state.snapshot))
         candidate = self._candidate(self.log.state)
-        for name, check in self.contract.checks.items():
-            if self.log.state.checks[name].status == "pending":
-                self.progress(f"gate: {name}")
-                request = Request(self.contract, check, candidate, self.steps.bench)
-                self.log.record(e.CheckJudged(name, self.steps.registry.judge(request)))
+        pending = [name for name, check in self.log.state.checks.items() if check.status == "pending"]
+        requests = [Request(self.contract, self.contract.checks[name], candidate, self.steps.bench) for name in pending]
+        self.progress(f"gate: {', '.join(pending)}")
+        for name, evidence in zip(pending, self.steps.registry.judge_all(requests), strict=True):
+            self.log.record(e.CheckJudged(name, evidence))
 
     def _conclude(self, decision: d.Conclude) -> None:
         """End the run. A success needs a patch; everything else needs the report of R21."""

@@ -139,7 +139,7 @@ class StepRunner:
         if not result.claims:
             return
         snapshot = scan(self.bench.workspace.scratch, self.bench.store, self.cache)
-        verifier = ObservationVerifier(self.contract, self.bench, snapshot, {observation: artifact})
+        verifier = ObservationVerifier(self.contract, self.bench, snapshot, {observation: artifact}, result.claims)
         for claim in result.claims:
             known = self.log.state.fact(claim.subject)
             if known is not None and known.value == claim.value:

@@ -66,7 +66,7 @@ def regression_source(check: Check, *, extended: bool) -> str:
     """The regression test as a module; ``extended`` says that ``setup_source`` is a part of it."""
     example = _example(check)
     if extended:
-        return setup_source(check) + "\n" + _test(check, by_hand=False)
+        return setup_source(check) + "\n\n" + _test(check, by_hand=False)
     head = [f'{MARK} "{check.name}".', ""]
     imports = example.import_lines() + (["import pytest"] if _expected_exception(example) else [])
     return "\n".join([*head, *imports, *([""] if imports else []), "", _test(check, by_hand=True)])

@@ -53,13 +53,19 @@ class RegressionRed(msgspec.Struct, frozen=True, tag="regression_red", tag_field
     check: str
 
 
+class RegressionGreen(msgspec.Struct, frozen=True, tag="regression_green", tag_field="predicate"):
+    """The regression test of ``check``, which was red, passes on the candidate, every time."""
+
+    check: str
+
+
 class CheckPassed(msgspec.Struct, frozen=True, tag="check_passed", tag_field="predicate"):
     """The verifier bound to the required check passes on the candidate."""
 
     check: str
 
 
-Predicate = FactRecorded | FactIs | ArtifactStored | SetupCarries | RegressionRed | CheckPassed
+Predicate = FactRecorded | FactIs | ArtifactStored | SetupCarries | RegressionRed | RegressionGreen | CheckPassed
 """The closed set: only these decide whether a step is done."""
 
 PURE = (FactRecorded, FactIs, ArtifactStored)

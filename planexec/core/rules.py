@@ -19,7 +19,7 @@ ROLLBACKS = frozenset({"checkpoint", "none"})
 RISKS = frozenset({"low", "medium", "high"})
 MAX_STEPS = 60
 TOOL_LEVEL = re.compile(r"^(open|click|press|type|read|scroll|cd|ls|cat|grep)\b.{0,25}$", re.IGNORECASE)
-VERIFYING = (p.SetupCarries, p.RegressionRed, p.CheckPassed)
+VERIFYING = (p.SetupCarries, p.RegressionRed, p.RegressionGreen, p.CheckPassed)
 
 
 def validate_plan(

@@ -7,7 +7,7 @@ replaces what hung on it. Where it has no further hypothesis it says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -67,7 +67,7 @@ class WorkflowPlanner:
         )
         extend = Step(
             id="extend-fixture",
-            goal=f"Extend the test set-up to carry {', '.join(name for name, value in missing.items() if value == 'absent')}",
+            goal=f"Extend the test set-up: {', '.join(_lacking(check, missing))}",
             depends_on=(base,),
             done_when=f"the test set-up expresses every value that the checks need: {carried}",
             tools=("regression", "run_tests"),
@@ -174,10 +174,15 @@ def _patch(contract: Contract, name: str, after: tuple[str, ...]) -> Step:
         goal="Find a change of the source that turns the failing test green",
         depends_on=after,
         covers=tuple(check.name for check in own),
-        done_when="; ".join(f"check '{check.name}' passes" for check in goals),
+        done_when="; ".join(
+            "the regression test passes, every time" if check is reproduction else f"check '{check.name}' passes"
+            for check in goals
+        ),
         tools=("repair", "edit", "undo", "run_tests", "search", "list", "read", "shell"),
         artifacts=("patch",),
-        predicates=tuple(p.CheckPassed(check.name) for check in goals),
+        predicates=tuple(
+            p.RegressionGreen(check.name) if check is reproduction else p.CheckPassed(check.name) for check in goals
+        ),
         rollback="checkpoint",
         inputs=("regression-test",) if reproduction else ("inspection",),
         reads=SOURCE,
@@ -239,6 +244,12 @@ def _is_guard(check: Check, state: RunState) -> bool:
     """A check that the inspection saw hold on the base and that no other step carries."""
     fact = state.fact(f"base.{check.name}")
     return fact is not None and fact.value == "holds" and check.step != "patch"
+
+
+def _lacking(check: Check, found: Mapping[str, str]) -> list[str]:
+    """The fields that are missing, in words."""
+    named = setup_subjects(check)
+    return [f"'{named[name][0]}' carries '{named[name][1]}'" for name, value in found.items() if value == "absent"]
 
 
 def _setup(state: RunState, subject: str) -> str:

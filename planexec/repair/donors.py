@@ -95,13 +95,13 @@ class Donors:
 
     @cached_property
     def modules(self) -> list[ModuleIndex]:
-        """The indexed modules of the repository, bounded in number and size."""
+        """The indexed modules of the repository, bounded in number and size; tests are no donors."""
         found: list[ModuleIndex] = []
         spent = 0
         for path in self._order:
             if len(found) >= MAX_FILES or spent > MAX_BYTES:
                 break
-            source = self.source(path)
+            source = None if is_test(path) else self.source(path)
             if source is not None:
                 spent += len(source.data)
                 found.append(self.module(source))
@@ -252,6 +252,13 @@ class Donors:
             if text != name
         ]
         return sorted(donors, key=lambda each: (each.penalty, each.text))[:MAX_DONORS]
+
+
+def is_test(path: str) -> bool:
+    """Whether ``path`` looks like a test: what it expects is not to be pasted into the source."""
+    *folders, name = path.split("/")
+    named = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    return named or bool({"tests", "test"} & set(folders))
 
 
 def functions_around(source: Source, node: ast.AST) -> list[Function]:

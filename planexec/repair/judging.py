@@ -1,7 +1,7 @@
 """A judge for functions with an oracle in Python: no pytest, no sandbox, a forked child for each candidate.
 
-It serves benchmarks over single files and the tests of this package. A candidate runs with the rights of the caller: use
-it only on code that one would run oneself.
+It serves benchmarks over single files and the tests of this package. A candidate runs with the rights of the
+caller: use it only on code that one would run oneself.
 """
 
 from __future__ import annotations

@@ -44,7 +44,35 @@ def risk_of(candidate: Candidate, expected: frozenset[str], known: frozenset[str
         return 2, "makes a condition constant"
     if edit.risk == 1:
         return 1, "takes behaviour away"
+    if _idle_operations(edit.after) > _idle_operations(edit.before):
+        return 1, "contains an operation without effect"
     return 0, ""
+
+
+@lru_cache(maxsize=1024)
+def _idle_operations(text: str) -> int:
+    """How many operations like ``x * 1``, ``x + 0``, ``x ** 1``, ``x == x`` or ``x and x`` the fragment has."""
+    tree = _fragment(text)
+    return 0 if tree is None else sum(_is_idle(each) for each in ast.walk(tree))
+
+
+def _is_idle(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)) | ast.BinOp(
+            op=ast.Add(), left=ast.Constant(value=0)
+        ):
+            return True
+        case ast.BinOp(op=ast.Mult() | ast.Div() | ast.Pow() | ast.FloorDiv(), right=ast.Constant(value=1)):
+            return True
+        case ast.BinOp(op=ast.Mult(), left=ast.Constant(value=1)):
+            return True
+        case ast.Compare(left=left, comparators=[right]):
+            return ast.dump(left) == ast.dump(right)
+        case ast.BoolOp():
+            return len({ast.dump(value) for value in node.values}) < len(node.values)
+        case ast.Assign(targets=[target], value=value):
+            return ast.unparse(target) == ast.unparse(value)
+    return False
 
 
 @lru_cache(maxsize=1024)

@@ -87,9 +87,9 @@ class SearchResult:
     """How a search ended.
 
     ``survivors`` are best first. ``tried`` were judged, ``generated`` made (idle and broken ones included).
-    ``disagreeing`` counts survivors that are not the first one in other words. ``by_template`` counts judged candidates,
-    ``outcomes`` how their tests ended. ``first_found`` is how many were tried when the first survivor was found; 0 if
-    there is none.
+    ``disagreeing`` counts survivors that are not the first one in other words. ``by_template`` counts judged
+    candidates, ``outcomes`` how their tests ended. ``first_found`` is how many were tried when the first survivor was
+    found; 0 if there is none.
     """
 
     survivors: list[Survivor]

@@ -76,8 +76,8 @@ class Site:
             return
         first, last, replacement = found
         left, right = self._shown(start, end)
-        before = self.source.text[left:right]
-        after = self.source.text[left:start] + text + self.source.text[end:right]
+        before = self.source.text[left:right].strip()
+        after = (self.source.text[left:start] + text + self.source.text[end:right]).strip()
         line = self.source.line_of(start)
         yield Edit(self.source.path, line, first, last, replacement, template, cost, before, after, donor, risk)
 

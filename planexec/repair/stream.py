@@ -1,8 +1,8 @@
 """All edits of all templates at all suspicious places, the likeliest first, a few in memory at a time.
 
 The rank of an edit is its cost plus a penalty for the place: ``PLACE_WEIGHT`` for a line of no suspicion, nothing for
-the most suspicious. So good ideas at bad places and odd ideas at good places take turns. Sites are opened when the rank of
-their cheapest edit is reached, templates at a site likewise, so that a search that ends early pays for little.
+the most suspicious. So good ideas at bad places and odd ideas at good places take turns. Sites are opened when the rank
+of their cheapest edit is reached, templates at a site likewise, so that a search that ends early pays for little.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import errno
 import importlib
 import json
 import os
-import select
 import shutil
 import signal
 import socket
@@ -26,7 +25,7 @@ from planexec.core.errors import EnvironmentFailure
 from planexec.sandbox import seccomp
 from planexec.sandbox.interface import MIB, Command, CommandResult, Limits, Mount, Session
 from planexec.sandbox.limits import ulimit_launcher
-from planexec.sandbox.process import GRACE, LineSession, check_command, run_to_end, spawn
+from planexec.sandbox.process import GRACE, LineSession, check_command, readable, run_to_end, spawn
 from planexec.sandbox.system import ETC, HOSTS, PROCESSORS, SYSTEM
 
 TEMPORARY_BYTES = 1024 * MIB  # size of /tmp inside; pages are taken as they are written
@@ -70,8 +69,8 @@ class BubblewrapSandbox:
         """Why this program cannot confine anything here; empty when it can."""
         try:
             result = self.run(Command(("/bin/sh", "-c", "exit 7"), cwd=Path("/tmp"), limits=Limits(seconds=20)))
-        except (EnvironmentFailure, OSError) as error:
-            return str(error)
+        except EnvironmentFailure as error:
+            return error.message.removeprefix("the sandbox could not start: ")
         return "" if result.exit_code == 7 else f"a command that exits with 7 exited with {result.exit_code}"
 
     def describe(self) -> str:
@@ -195,9 +194,11 @@ def _system(path: Path) -> Iterator[str]:
 
 def _etc(path: Path) -> Iterator[str]:
     """A file of /etc as it is: a link that stays within the system remains one, some programs read its target."""
-    if path.is_symlink() and str(path.resolve()).startswith("/usr/") and path.exists():
+    if not os.access(path, os.F_OK):
+        return
+    if path.is_symlink() and path.resolve().is_relative_to("/usr"):
         yield from ("--symlink", str(path.readlink()), str(path))
-    elif path.exists():
+    else:
         yield from ("--ro-bind", str(path), str(path))
 
 
@@ -273,12 +274,12 @@ class _Namespace:
     def _await_init(self) -> None:
         """A process file descriptor becomes readable when process 1, and hence its whole namespace, is gone."""
         if self._init >= 0:
-            select.select([self._init], [], [], GRACE)
+            readable(self._init, GRACE)
 
     def _hear(self, deadline: float, *, to_end: bool = False) -> None:
         """Read what bwrap reports about itself: one JSON object a line."""
         while self._status >= 0 and (to_end or b"\n" not in self._said):
-            ready, _, _ = select.select([self._status], [], [], max(deadline - time.monotonic(), 0.0))
+            ready = readable(self._status, deadline - time.monotonic())
             data = os.read(self._status, 4096) if ready else b""
             if not data:
                 return

@@ -12,6 +12,7 @@ import errno
 import os
 import platform
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,6 +33,8 @@ SCOPES = 0b11  # abstract unix sockets, signals
 
 def abi() -> int:
     """The version of Landlock in this kernel; 0 when there is none or it is switched off."""
+    if sys.platform != "linux":
+        return 0
     libc = ctypes.CDLL(None, use_errno=True)
     return max(int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), VERSION_FLAG)), 0)
 
@@ -75,8 +78,8 @@ class LandlockSandbox:
         """Why this form cannot confine anything here; empty when it can."""
         try:
             result = self.run(Command(("/bin/sh", "-c", "exit 7"), cwd=Path("/"), limits=Limits(seconds=20)))
-        except (EnvironmentFailure, OSError) as error:
-            return str(error)
+        except EnvironmentFailure as error:
+            return error.message.removeprefix("the sandbox could not start: ")
         return "" if result.exit_code == 7 else f"a command that exits with 7 exited with {result.exit_code}"
 
     def describe(self) -> str:
@@ -133,7 +136,7 @@ class LandlockSandbox:
         for path in readable_paths():
             yield self._access(READ, path), path
         for path in DEVICES:
-            if path.exists():
+            if os.access(path, os.F_OK):
                 yield READ_FILE | WRITE_FILE | (everything & TRUNCATE), path
         yield everything, private
         for mount in mounts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import selectors
 import subprocess
 import time
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Protocol
 
-from planexec.core.errors import UsageError
+from planexec.core.errors import EnvironmentFailure, UsageError
 from planexec.sandbox.interface import Command, CommandResult, Mount
 
 CHUNK = 65536
@@ -311,21 +312,32 @@ def spawn(
     env: Mapping[str, str],
     *,
     stdin: bool,
-    cwd: Path | None = None,
     fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start ``argv`` in a session of its own with three pipes (or no input at all) and nothing inherited."""
-    return subprocess.Popen(
-        list(argv),
-        env=dict(env),
-        cwd=cwd,
-        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        close_fds=True,
-        pass_fds=tuple(fds),
-    )
+    """Start ``argv`` in a session of its own with three pipes (or no input at all) and nothing inherited.
+
+    Raises EnvironmentFailure when the program is not there or its arguments are too long.
+    """
+    try:
+        return subprocess.Popen(
+            list(argv),
+            env=dict(env),
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            close_fds=True,
+            pass_fds=tuple(fds),
+        )
+    except OSError as error:
+        raise EnvironmentFailure(f"the sandbox could not start: {argv[0]}: {error.strerror}") from error
+
+
+def readable(descriptor: int, seconds: float) -> bool:
+    """Whether ``descriptor`` can be read, has ended, or (that of a process) is over, within ``seconds``."""
+    poll = select.poll()  # unlike select.select, whatever its number
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(max(seconds, 0.0) * 1000))
 
 
 def check_command(command: Command) -> None:
@@ -351,5 +363,5 @@ def check_mount(mount: Mount) -> None:
         raise UsageError(f"a mount needs absolute paths: {mount.source} -> {target}")
     if ".." in target.parts or target == Path("/"):
         raise UsageError(f"not a place for a mount: {target}")
-    if not mount.source.exists():
+    if not os.access(mount.source, os.F_OK):
         raise UsageError(f"a folder to be mounted is not there: {mount.source}")

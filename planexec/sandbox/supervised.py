@@ -6,7 +6,6 @@ import contextlib
 import io
 import marshal
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from planexec.core.errors import EnvironmentFailure
 from planexec.sandbox import supervisor
 from planexec.sandbox.interface import Command, Mount
 from planexec.sandbox.limits import rlimits
-from planexec.sandbox.process import GRACE, close_pipes, spawn
+from planexec.sandbox.process import GRACE, close_pipes, readable, spawn
 
 DEFAULT_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 PRIVATE = ("HOME", "TMPDIR")  # variables that name a folder of one command alone
@@ -150,7 +149,7 @@ class Supervised:
         """What the supervisor reported, and before it the child that could not be confined."""
         text = b""
         deadline = time.monotonic() + GRACE
-        while select.select([self._status], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+        while readable(self._status, deadline - time.monotonic()):
             data = os.read(self._status, 4096)
             if not data:
                 break

@@ -84,6 +84,7 @@ def become(spec: dict[str, Any], status: int) -> NoReturn:
             resource.setrlimit(number, (value, value))
     except BaseException as error:
         os.write(status, marshal.dumps({"failed": str(error)}))
+        os.write(2, os.fsencode(f"{error}\n"))  # for a session, which hears no report
         os._exit(126)
     reason = execute(spec["argv"], spec["env"])
     os.write(2, os.fsencode(f"{spec['argv'][0]}: {os.strerror(reason)}\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,5 +32,5 @@ DEVICES = tuple(Path("/dev", name) for name in ("null", "zero", "full", "random"
 def readable_paths() -> Iterator[Path]:
     """Every path above that is there, with the file of host names and the kernel's own folders."""
     for path in (*SYSTEM, *ETC, HOSTS, PROCESSORS, Path("/proc")):
-        if path.exists():
+        if os.access(path, os.F_OK):
             yield path

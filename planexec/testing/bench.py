@@ -5,9 +5,12 @@ Nothing here looks at the scratch copy: a tree is the pristine copy plus recorde
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from planexec.core.errors import ConflictError
 from planexec.journal.artifacts import ArtifactStore
@@ -29,6 +32,7 @@ class Bench:
         self.workspace, self.harness, self.store = workspace, harness, store
         self.suite_seconds = suite_seconds
         self._baseline: dict[tuple[str, ...], tuple[TestReport, TestReport]] = {}
+        self._locks: dict[tuple[str, ...], Lock] = {}
         self._traced: tuple[object, TraceReport] | None = None
 
     @contextmanager
@@ -78,11 +82,21 @@ class Bench:
     def baseline(self, ids: Sequence[str] = ()) -> tuple[TestReport, TestReport]:
         """Two runs of the base, so that what disagrees with itself can be told; kept while the process lives."""
         key = tuple(ids)
-        if key not in self._baseline:
-            first = self.run((), ids)
-            again = first if first.timed_out else self.run((), ids)
-            self._baseline[key] = (first, again)
+        with self._locks.setdefault(key, Lock()):
+            if key not in self._baseline:
+                first, second = self.repeat((), ids, 2)
+                self._baseline[key] = (first, second)
         return self._baseline[key]
+
+    def repeat(self, changes: Sequence[Change], ids: Sequence[str], times: int) -> list[TestReport]:
+        """The same run several times, each on a tree of its own; at once where each run has its own network and processes."""
+        with ThreadPoolExecutor(max_workers=min(times, self.workers)) as pool:
+            return list(pool.map(lambda _: self.run(changes, ids), range(times)))
+
+    @property
+    def workers(self) -> int:
+        """How many runs may go on at once without sharing ports or temporary files."""
+        return max(os.cpu_count() or 1, 1) if self.harness.sandbox.remaps else 1
 
     def failed_before(self, name: str) -> bool:
         """Whether the test was red on the base, as far as the base has been run."""

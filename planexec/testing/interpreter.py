@@ -1,4 +1,4 @@
-"""The interpreter that runs the target project's tests: found by an ordered rule, described without running its code."""
+"""The interpreter that runs the project's tests: found by an ordered rule, described without running its code."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def discover(
     """The first that can be used of: flag, contract, ``VIRTUAL_ENV``, ``.venv`` or ``venv`` in the repository, with
     ``own_first`` the interpreter that runs planexec, ``python3`` and ``python`` on PATH, planexec's own.
 
-    ``flag`` and ``contract`` are an executable, an environment's folder or a name on PATH; relative ones are looked up in
-    the repository. Raises UsageError when one of these two is no interpreter, EnvironmentFailure when there is none.
+    ``flag`` and ``contract`` are an executable, an environment's folder or a name on PATH; relative ones are looked up
+    in the repository. Raises UsageError when one of these two is no interpreter, EnvironmentFailure when there is none.
     """
     env = os.environ if env is None else env
     problems: list[str] = []

@@ -50,7 +50,7 @@ class Layout:
         return [*outside, *trees, *inside, *below, *ours, *more]
 
     def _belongs_below(self, mount: Mount, covered: set[Path]) -> bool:
-        """Whether a mount of the interpreter lies in the repository: an environment does, editable sources are the tree."""
+        """Whether it is an environment of the interpreter in the repository; editable sources there are the tree."""
         if not mount.target.is_relative_to(self.root) or mount.target in covered:
             return False
         prefixes = (self.interpreter.prefix, self.interpreter.base_prefix)

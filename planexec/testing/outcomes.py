@@ -14,8 +14,8 @@ class TestOutcome(msgspec.Struct, frozen=True):
     """All reports of one test id folded into one outcome.
 
     ``failed`` is red in the body or a subtest, ``error`` red in set-up or tear-down. ``exception`` is the name of the
-    raised class (dotted unless builtin), ``message`` its first lines, ``detail`` pytest's whole text with the values that
-    were compared, bounded. ``seconds`` sums set-up, call and tear-down.
+    raised class (dotted unless builtin), ``message`` its first lines, ``detail`` pytest's whole text with the values
+    that were compared, bounded. ``seconds`` sums set-up, call and tear-down.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of the name

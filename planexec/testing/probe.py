@@ -1,7 +1,8 @@
 """What an interpreter is, found without running anything of the repository.
 
-The interpreter is started with ``-I -S``: no site module, so no ``.pth`` file and no ``sitecustomize`` runs on the host. A
-virtual environment is read from its ``pyvenv.cfg`` and its folders; only the interpreter that it was made from is started.
+The interpreter is started with ``-I -S``: no site module, so no ``.pth`` file and no ``sitecustomize`` runs on the
+host. A virtual environment is read from its ``pyvenv.cfg`` and its folders; only the interpreter that it was made from
+is started.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _imported(line: str) -> list[str]:
-    return re.findall(r"[A-Za-z_]\w*", line.split(";")[0].removeprefix("import"))
+    return re.findall(r"[A-Za-z_]\w*", line.partition(";")[0].removeprefix("import"))
 
 
 def _constants(module: Path) -> Iterator[Path]:

@@ -44,11 +44,14 @@ def read_file(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_BYTES:
             return b""
-        return stream.read(MOST_BYTES)
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read(MOST_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def parse(data: bytes, key: bytes) -> Records:

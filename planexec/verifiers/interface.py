@@ -71,6 +71,11 @@ class Verdict:
 Verifier = Callable[[Request], Verdict]
 
 
+def first_line(text: str) -> str:
+    """The first line that says something."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
 def trouble(report: TestReport, where: str) -> Verdict | None:
     """Why a report says nothing about the product: the environment, the time, or somebody tampered with it (R26)."""
     if report.environment_problem:

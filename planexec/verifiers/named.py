@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from planexec.core.contract import Check, Contract
 from planexec.testing.bench import select
-from planexec.verifiers.interface import FAILED, PASSED, Request, Verdict, trouble
+from planexec.verifiers.interface import FAILED, PASSED, Request, Verdict, first_line, trouble
 
 
 def verify_named_tests(request: Request) -> Verdict:
@@ -32,7 +32,7 @@ def verify_named_tests(request: Request) -> Verdict:
         for outcome in outcomes:
             if outcome.status != "passed":
                 detail = {"id": outcome.id, "message": outcome.message, "detail": outcome.detail}
-                return Verdict(FAILED, f"'{outcome.id}' {outcome.status}: {outcome.message}", detail)
+                return Verdict(FAILED, f"'{outcome.id}' {outcome.status}: {first_line(outcome.message)}", detail)
         passed += [outcome.id for outcome in outcomes]
     many = f"{len(passed)} tests pass" if len(passed) != 1 else "1 test passes"
     return Verdict(PASSED, f"{many} on the candidate", {"tests": passed, "host_supplied": sorted(extra)})

@@ -6,7 +6,7 @@ It believes nothing that the observation says: lines are read again, occurrences
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from planexec.core import events as e
 from planexec.core.contract import Contract
 from planexec.core.paths import matches
 from planexec.testing.bench import Bench, select
+from planexec.testing.outcomes import TraceReport
 from planexec.verifiers.registry import judge_base
 from planexec.workspace.manifest import Manifest
 
@@ -24,8 +25,13 @@ OUTSIDE = "no such file in the tree"
 class ObservationVerifier:
     """Checks claims against ``snapshot``, the tree that the step works on, and ``records``, the stored observations."""
 
-    def __init__(self, contract: Contract, bench: Bench, snapshot: Manifest, records: Mapping[str, str]) -> None:
+    def __init__(
+        self, contract: Contract, bench: Bench, snapshot: Manifest, records: Mapping[str, str], claims: Sequence[e.Claim]
+    ) -> None:
         self.contract, self.bench, self.snapshot, self.records = contract, bench, snapshot, records
+        supports = [support for claim in claims for support in claim.supports]
+        self.values = {support.value for support in supports if isinstance(support, e.TraceSupport)}
+        self._traces: dict[object, TraceReport] = {}
 
     def objection(self, claim: e.Claim) -> str:
         """Why the claim does not hold; empty when every support does."""
@@ -75,14 +81,20 @@ class ObservationVerifier:
         return ""
 
     def _trace(self, support: e.TraceSupport) -> str:
-        extra = {path: text.encode() for path, text in support.files.items()}
-        report = self.bench.trace((), [support.id], [support.value], extra)
-        for sighting in report.sightings:
+        for sighting in self._traced(support).sightings:
             if (sighting.path, sighting.line, sighting.name, sighting.value) == (
                 support.path, support.line, support.name, support.value,
             ):  # fmt: skip
                 return ""
         return f"'{support.name}' was not {support.value} at {support.path}:{support.line}"
+
+    def _traced(self, support: e.TraceSupport) -> TraceReport:
+        """One run for all claims about the same test."""
+        key = (support.id, tuple(sorted(support.files.items())))
+        if key not in self._traces:
+            extra = {path: text.encode() for path, text in support.files.items()}
+            self._traces[key] = self.bench.trace((), [support.id], sorted(self.values), extra)
+        return self._traces[key]
 
     def _record(self, support: e.RecordSupport) -> str:
         digest = self.records.get(support.observation)

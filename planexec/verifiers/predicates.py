@@ -11,7 +11,7 @@ from planexec.core.events import Evidence, Fact
 from planexec.core.example import default_file, expression_probe
 from planexec.testing.bench import Bench, select
 from planexec.verifiers.interface import FAILED, PASSED, Candidate, Request, Verdict, trouble
-from planexec.verifiers.regression import red_on_base
+from planexec.verifiers.regression import green_on_candidate, red_on_base
 from planexec.verifiers.registry import Registry
 
 
@@ -35,6 +35,10 @@ def evaluate(predicate: p.Predicate, situation: Situation) -> Evidence:
         case p.RegressionRed(check):
             request = _request(situation, check)
             return situation.registry.keep(request, request.check.verifier, f"{check}: red", red_on_base(request))
+        case p.RegressionGreen(check):
+            request = _request(situation, check)
+            verdict = green_on_candidate(request)
+            return situation.registry.keep(request, request.check.verifier, f"{check}: green", verdict)
         case p.SetupCarries(check):
             request = _request(situation, check)
             return situation.registry.keep(request, "setup_carries", check, _setup_carries(request))

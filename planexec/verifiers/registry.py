@@ -5,7 +5,8 @@ A plug-in is a callable ``(Request) -> Verdict``. Whatever it raises is an error
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -69,15 +70,26 @@ class Registry:
 
     def judge(self, request: Request) -> Evidence:
         """Run the verifier of a check and store everything that it found."""
+        return self.keep(request, request.check.verifier, request.check.name, self.verdict(request))
+
+    def judge_all(self, requests: Sequence[Request]) -> Iterator[Evidence]:
+        """Judge several checks of one candidate, at once where runs do not share anything; evidence comes in their order."""
+        if not requests:
+            return
+        with ThreadPoolExecutor(max_workers=requests[0].bench.workers) as pool:
+            for request, verdict in zip(requests, pool.map(self.verdict, requests), strict=True):
+                yield self.keep(request, request.check.verifier, request.check.name, verdict)
+
+    def verdict(self, request: Request) -> Verdict:
+        """What the verifier of a check says; whatever a plug-in raises is an error of the check, never a pass."""
         try:
-            verdict = self.verifiers[request.check.kind](request)
+            return self.verifiers[request.check.kind](request)
         except PlanexecError as error:
-            verdict = Verdict(ERROR, error.message)
+            return Verdict(ERROR, error.message)
         except Exception as error:
             if request.check.kind in BUILT_IN:
                 raise
-            verdict = Verdict(ERROR, f"the plug-in verifier failed: {type(error).__name__}: {error}")
-        return self.keep(request, request.check.verifier, request.check.name, verdict)
+            return Verdict(ERROR, f"the plug-in verifier failed: {type(error).__name__}: {error}")
 
     def keep(self, request: Request, verifier: str, about: str, verdict: Verdict) -> Evidence:
         """Store a verdict as evidence."""

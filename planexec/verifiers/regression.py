@@ -7,7 +7,7 @@ from typing import Any
 from planexec.core.example import expected_values
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TestOutcome, TestReport
-from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Request, Verdict, trouble
+from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Request, Verdict, first_line, trouble
 
 
 def verify_regression_red(request: Request) -> Verdict:
@@ -33,8 +33,7 @@ def red_on_base(request: Request, runs: int = 0) -> Verdict:
     if not ids:
         return Verdict(FAILED, "no regression test stands yet", code="NO_TEST")
     shown: list[dict[str, Any]] = []
-    for number in range(1, runs + 1):
-        report = request.bench.run(request.candidate.tests, ids)
+    for number, report in enumerate(request.bench.repeat(request.candidate.tests, ids, runs), start=1):
         if problem := trouble(report, "the base"):
             return problem
         for name in ids:
@@ -59,8 +58,7 @@ def red_on_base(request: Request, runs: int = 0) -> Verdict:
 def green_on_candidate(request: Request) -> Verdict:
     """The green half: each id passes, as often as it was red."""
     ids, runs = request.regression_ids, request.check.arguments.runs
-    for number in range(1, runs + 1):
-        report = request.bench.run(request.candidate.changes, ids)
+    for number, report in enumerate(request.bench.repeat(request.candidate.changes, ids, runs), start=1):
         if problem := trouble(report, "the candidate"):
             return problem
         for name in ids:
@@ -72,7 +70,7 @@ def green_on_candidate(request: Request) -> Verdict:
                 return Verdict(INCONCLUSIVE, f"'{bad[0].id}' passed before and now {bad[0].status}", _detail(report))
             if bad:
                 return Verdict(
-                    FAILED, f"'{bad[0].id}' {bad[0].status} on the candidate: {bad[0].message}", _detail(report)
+                    FAILED, f"'{bad[0].id}' {bad[0].status} on the candidate: {first_line(bad[0].message)}", _detail(report)
                 )
     return Verdict(
         PASSED, f"green on the candidate {runs} of {runs} times", {"tree": "base + tests + source", "runs": runs}
@@ -89,7 +87,7 @@ def _red(report: TestReport, name: str) -> tuple[list[TestOutcome], str]:
         return [], f"there is no test '{name}'"
     for outcome in outcomes:
         if outcome.status == "error" or (outcome.status == "failed" and not outcome.red_in_body):
-            return [], f"'{outcome.id}' fails outside its body ({outcome.phase}): {outcome.message}"
+            return [], f"'{outcome.id}' fails outside its body ({outcome.phase}): {first_line(outcome.message)}"
     failing = [outcome for outcome in outcomes if outcome.red_in_body]
     return failing, "" if failing else f"'{name}' is {outcomes[0].status}"
 

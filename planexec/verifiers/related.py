@@ -10,7 +10,7 @@ from typing import Any
 from planexec.core.paths import is_test_path
 from planexec.testing.bench import Bench
 from planexec.testing.outcomes import TestReport
-from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Candidate, Request, Verdict, trouble
+from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Candidate, Request, Verdict, first_line, trouble
 
 
 def verify_related_tests(request: Request) -> Verdict:
@@ -79,7 +79,7 @@ def _confirm(request: Request, broken: dict[str, str], detail: dict[str, Any]) -
         return Verdict(INCONCLUSIVE, f"'{next(iter(broken))}' failed once and passed once on the candidate", detail)
     name, status = next(iter(steady.items()))
     outcome = again.outcomes.get(name)
-    why = f": {outcome.message}" if outcome else ""
+    why = f": {first_line(outcome.message)}" if outcome else ""
     return Verdict(
         FAILED, f"{len(steady)} tests that passed on the base do not; first '{name}' is {status}{why}", detail
     )

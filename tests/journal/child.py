@@ -16,7 +16,7 @@ def start(program: str, *arguments: str) -> subprocess.Popen[str]:
     """Start a Python program that can import planexec."""
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        env={**os.environ, "PYTHONPATH": f"{PROJECT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

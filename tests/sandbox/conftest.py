@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from planexec.sandbox.bubblewrap import BubblewrapSandbox
 from planexec.sandbox.interface import Command, CommandResult, Limits, Mount, Sandbox
 from planexec.sandbox.landlock import LandlockSandbox
 from planexec.sandbox.unconfined import UnconfinedSandbox
+
+settings.register_profile("sandbox", deadline=None)  # a busy machine is no failure
+settings.load_profile("sandbox")
 
 MAKERS: dict[str, Callable[[], Sandbox]] = {
     "bubblewrap": BubblewrapSandbox.find,

@@ -1,30 +1,23 @@
-"""Which sandbox is used: here, and where something is missing. The latter by running inside a sandbox."""
+"""Which sandbox is used: here, and in processes that may do less."""
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-import planexec
-from planexec.core.errors import UsageError
+from planexec.core.errors import EnvironmentFailure, UsageError
+from planexec.sandbox import supervisor
 from planexec.sandbox.choose import NAMES, choose
-from planexec.sandbox.interface import Command, Limits, Mount, Sandbox
-from planexec.sandbox.prove import interpreter_mounts
 
-PACKAGE = Path(planexec.__file__).parent
-START = "import sys; sys.path.insert(0, '/opt/planexec-test'); from planexec.sandbox.choose import choose\n"
+from .forked import in_child
+
+MAKE_BLOCK = (1 << 11).to_bytes(8, "little")  # a right that nobody here uses
 
 
-def inside(sandbox: Sandbox, source: str) -> str:
-    """Run ``source`` with this package in a sandbox, where namespaces cannot be had any more."""
-    mounts = [*interpreter_mounts(), Mount(PACKAGE, Path("/opt/planexec-test/planexec"))]
-    argv = (os.path.realpath(sys.executable), "-I", "-S", "-c", START + source)
-    result = sandbox.run(Command(argv, cwd=Path("/tmp"), mounts=mounts, limits=Limits(seconds=60)))
-    assert result.exit_code == 0, result.stderr.decode()
-    return result.stdout.decode()
+def enter_domains(count: int) -> None:
+    """Enter Landlock domains that forbid next to nothing; but within any, nothing can be mounted."""
+    supervisor.prctl(supervisor.PR_SET_NO_NEW_PRIVS, 1)
+    for _ in range(count):
+        supervisor.restrict(MAKE_BLOCK, [])
 
 
 def test_auto_is_bubblewrap() -> None:
@@ -42,26 +35,38 @@ def test_an_unknown_name() -> None:
     assert "bubblewrap" in caught.value.hint
 
 
-def test_auto_falls_back_to_landlock_and_says_why(bubblewrap: Sandbox) -> None:
-    said = inside(bubblewrap, "sandbox = choose(); print(sandbox.name); print(sandbox.describe())")
-    assert said.startswith("landlock\n")
-    assert "used because bubblewrap does not work here" in said
-    assert "not even loopback" in said  # a network namespace cannot be had either
+def test_auto_falls_back_to_landlock_and_says_why() -> None:
+    def body() -> str:
+        enter_domains(1)
+        return choose().describe()
+
+    text = in_child(body)
+    assert text.startswith("landlock")
+    assert "used because bubblewrap does not work here" in text
 
 
-def test_without_any_the_error_tells_what_to_do(bubblewrap: Sandbox) -> None:
-    # Sixteen domains are as many as the kernel stacks: then Landlock cannot be had either.
-    said = inside(
-        bubblewrap,
-        "from planexec.sandbox import supervisor\n"
-        "from planexec.core.errors import EnvironmentFailure\n"
-        "for _ in range(16): supervisor.restrict((1 << 11).to_bytes(8, 'little'), [])\n"
-        "for request in ('auto', 'landlock', 'bubblewrap'):\n"
-        "    try: choose(request)\n"
-        "    except EnvironmentFailure as error: print(error.message, '|', error.hint)\n",
-    )
-    auto, landlock, bubblewrap_line = said.splitlines()
-    assert auto.startswith("no sandbox: bubblewrap does not work here") and "landlock does not work here" in auto
-    assert "--sandbox none" in auto and "install bubblewrap" in auto
-    assert "landlock" in landlock and "--sandbox none" not in landlock
-    assert bubblewrap_line.startswith("bubblewrap does not work here")
+def test_landlock_does_without_a_network_namespace_where_there_is_none() -> None:
+    def body() -> str:
+        supervisor.drop_capabilities()
+        supervisor.prctl(supervisor.PR_SET_NO_NEW_PRIVS, 1)
+        # Root without privileges may not make a user namespace of its own; nor may anybody once there are none left.
+        return choose("landlock").describe()
+
+    assert in_child(body).startswith("landlock")
+
+
+def test_without_any_the_error_tells_what_to_do() -> None:
+    def body() -> list[tuple[str, str]]:
+        enter_domains(16)  # as many as the kernel stacks
+        failures = []
+        for request in ("auto", "bubblewrap", "landlock"):
+            with pytest.raises(EnvironmentFailure) as caught:
+                choose(request)
+            failures.append((caught.value.message, caught.value.hint))
+        return failures
+
+    auto, bubblewrap, landlock = in_child(body)
+    assert "bubblewrap does not work here" in auto[0] and "landlock does not work here" in auto[0]
+    assert "--sandbox none" in auto[1]
+    assert bubblewrap[0].startswith("bubblewrap does not work here") and bubblewrap[1]
+    assert landlock[0].startswith("landlock does not work here") and "--sandbox none" not in landlock[1]

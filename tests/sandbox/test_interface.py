@@ -309,3 +309,26 @@ def test_nothing_of_the_host_is_inherited(confining: Sandbox) -> None:
     status = shell(confining, "cat /proc/self/status").stdout.decode()
     assert "CapEff:\t0000000000000000" in status and "CapBnd:\t0000000000000000" in status
     assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status
+
+
+def test_settings_of_the_kernel_cannot_be_written(confining: Sandbox) -> None:
+    # The same value again, so that nothing is harmed where it works.
+    script = (
+        'for f in core_pattern hostname; do p=/proc/sys/kernel/$f; v=$(cat $p) && echo "$v" > $p && echo written; done'
+    )
+    assert shell(confining, script).stdout == b""
+
+
+def test_a_session_that_cannot_start_tells_why(sandbox: Sandbox) -> None:
+    with sandbox.start(Command(("/bin/cat",), cwd=Path("/no/such/folder"))) as session:
+        assert session.receive(20) is None
+        assert b"/no/such/folder" in session.errors()
+
+
+def test_arguments_that_are_too_long(sandbox: Sandbox) -> None:
+    try:
+        result = sandbox.run(Command(("/bin/echo", "x" * 3_000_000), cwd=Path("/")))
+    except EnvironmentFailure as error:
+        assert "too long" in error.message
+    else:
+        assert result.exit_code == 126 and b"too long" in result.stderr

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given as generated
 from hypothesis import strategies as st
 
-from planexec.core.errors import UsageError
+from planexec.core.errors import EnvironmentFailure, UsageError
 from planexec.sandbox.interface import Command, Mount
-from planexec.sandbox.process import Bounded, check_command, close_pipes, spawn
+from planexec.sandbox.process import Bounded, check_command, close_pipes, readable, spawn
 
 
 @generated(st.lists(st.binary(max_size=400), max_size=12), st.integers(0, 1200))
@@ -55,7 +56,7 @@ def test_spawned_processes_lead_a_session_of_their_own_and_inherit_nothing() -> 
 
 def test_a_missing_program_closes_what_it_opened() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(EnvironmentFailure, match="/no/such/program"):
         spawn(["/no/such/program"], {}, stdin=True)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
@@ -64,3 +65,14 @@ def test_errors_name_the_place() -> None:
     with pytest.raises(UsageError, match="/no/such/source"):
         check_command(Command(("x",), cwd=Path("/"), mounts=[Mount(Path("/no/such/source"), Path("/a"))]))
     check_command(Command(("x",), cwd=Path("/"), mounts=[Mount(Path("/usr"), Path("/a"))], env={"A": "b"}))
+
+
+def test_readable_tells_data_ends_and_nothing() -> None:
+    reader, writer = os.pipe()
+    assert not readable(reader, 0)
+    os.write(writer, b"x")
+    assert readable(reader, 5)
+    os.read(reader, 1)
+    os.close(writer)
+    assert readable(reader, 5)
+    os.close(reader)

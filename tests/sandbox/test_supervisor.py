@@ -21,6 +21,8 @@ from planexec.sandbox.supervised import PROGRAM
 
 from .forked import in_child
 
+MAKE_FIFO = 1 << 10
+
 
 def spec(**changes: Any) -> dict[str, Any]:
     plain = {
@@ -169,6 +171,23 @@ def test_own_network_has_loopback_only() -> None:
     assert in_child(body) == ["lo"]
 
 
+def test_own_network_without_privileges() -> None:
+    def body() -> list[str]:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            supervisor.prctl(4, 1)  # PR_SET_DUMPABLE: as after exec, which makes /proc/self ours
+        before = os.getuid()
+        supervisor.own_network()
+        assert os.getuid() == before
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname()).close()
+        return [name for _, name in socket.if_nameindex()]
+
+    assert in_child(body) == ["lo"]
+
+
 def test_capabilities_are_dropped() -> None:
     def body() -> str:
         supervisor.drop_capabilities()
@@ -179,19 +198,23 @@ def test_capabilities_are_dropped() -> None:
         assert f"{name}:\t0000000000000000" in status
 
 
-def test_restrict_and_filter() -> None:
-    def body() -> tuple[Any, Any]:
+def test_restrict_and_filter(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+
+    def body() -> tuple[list[int], list[int]]:
         supervisor.confine(
             spec(
                 network="own",
                 privileges=False,
-                landlock={"attributes": (0x1FFF).to_bytes(8, "little"), "rules": [(0x1FFF, "/usr")]},
-                seccomp=seccomp.build((), refused=errno.EACCES),
+                landlock={"attributes": MAKE_FIFO.to_bytes(8, "little"), "rules": [(MAKE_FIFO, str(tmp_path / "a"))]},
+                seccomp=seccomp.build((seccomp.AF_UNIX,), refused=errno.EACCES),
             )
         )
-        return attempt(lambda: list(Path("/").iterdir())), attempt(socket.socket)
+        pipes = [attempt(lambda name=name: os.mkfifo(tmp_path / name / "fifo")) for name in "ab"]
+        return pipes, [attempt(lambda kind=kind: socket.socket(kind)) for kind in (socket.AF_UNIX, socket.AF_INET)]
 
-    assert in_child(body) == (errno.EACCES, errno.EACCES)
+    assert in_child(body) == ([0, errno.EACCES], [0, errno.EACCES])
 
 
 def attempt(action: Callable[[], object]) -> int:

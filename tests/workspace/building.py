@@ -82,9 +82,10 @@ def entry_of(data: bytes, mode: int = 0o100644) -> Entry:
 
 def run(program: str, *arguments: str) -> tuple[int, str, str]:
     """Run a Python program that may kill itself: (exit code, output, errors)."""
+    project = Path(planexec.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(planexec.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": f"{project}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True,
         text=True,
         check=False,

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from planexec.workspace import apply
 from planexec.workspace.entries import EXECUTABLE, LINK, REGULAR, Change, Entry
 from planexec.workspace.manifest import changes, restore, scan
 
-from .building import contents, entry_of, fingerprint, run, write
+from .building import contents, entry_of, fingerprint, write
 
 BEFORE: dict[str, str | bytes] = {"edit": "old\n", "gone/deep": "g", "swap/in": "s", "flat": "f", "keep": "k", "z": "z"}
 AFTER: dict[str, str | bytes] = {"edit": "new\n", "swap": "s", "flat/in": "f", "keep": "k", "new/deep/x": "n", "z": "Z"}
@@ -210,31 +209,29 @@ def test_a_disk_error_in_the_middle_is_taken_back(root: Path, wanted: list[Chang
     assert contents(root) == as_bytes(AFTER)
 
 
-PROGRAM = """
-import os, signal, sys
-from pathlib import Path
-import msgspec
-from planexec.journal.artifacts import ArtifactStore
-from planexec.workspace import apply
-from planexec.workspace.entries import Change
-root, store, plan, at, action = sys.argv[1:]
-count = 0
-def step(word):
-    global count
-    count += 1
-    if count == int(at): os.kill(os.getpid(), signal.SIGKILL)
-changes = msgspec.json.decode(Path(plan).read_bytes(), type=list[Change])
-print(getattr(apply, action)(Path(root), changes, ArtifactStore(Path(store)), step), count)
-"""
+Killed = Callable[[int, str], int]
 
 
 @pytest.fixture
-def killed(tmp_path: Path, root: Path, wanted: list[Change], store: ArtifactStore) -> Callable[[int, str], int]:
-    """Perform (or recover) in a child that kills itself at the given step; returns its exit code."""
-    (tmp_path / "plan").write_bytes(msgspec.json.encode(wanted))
+def killed(root: Path, wanted: list[Change], store: ArtifactStore) -> Killed:
+    """Perform (or recover) in a child process that sends itself SIGKILL at the given step; returns its exit code."""
 
-    def act(at: int, action: str = "perform") -> int:
-        return run(PROGRAM, str(root), str(store.folder), str(tmp_path / "plan"), str(at), action)[0]
+    def act(at: int, action: str) -> int:
+        child = os.fork()
+        if child == 0:
+            count = 0
+
+            def step(word: str) -> None:
+                nonlocal count
+                count += 1
+                if count == at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            try:
+                getattr(apply, action)(root, wanted, store, step)
+            finally:
+                os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     return act
 
@@ -246,7 +243,7 @@ def steps(root: Path, wanted: list[Change], store: ArtifactStore) -> int:
 
 
 def test_killed_at_every_step_it_is_finished_or_undone(
-    root: Path, wanted: list[Change], store: ArtifactStore, killed: Callable[[int, str], int]
+    root: Path, wanted: list[Change], store: ArtifactStore, killed: Killed
 ) -> None:
     base = scan(root, store)
     total = steps(root, wanted, store)
@@ -262,7 +259,7 @@ def test_killed_at_every_step_it_is_finished_or_undone(
 
 @pytest.mark.parametrize("at", [2, 9, 16])
 def test_killed_and_then_edited_by_the_user_it_is_undone_and_the_edit_stays(
-    root: Path, wanted: list[Change], store: ArtifactStore, killed: Callable[[int, str], int], at: int
+    root: Path, wanted: list[Change], store: ArtifactStore, killed: Killed, at: int
 ) -> None:
     assert killed(at, "perform") == -signal.SIGKILL
     (root / "z").write_text("the user's")
@@ -272,9 +269,7 @@ def test_killed_and_then_edited_by_the_user_it_is_undone_and_the_edit_stays(
     assert apply.recover(root, wanted, store) == "undone"
 
 
-def test_killed_again_while_recovering(
-    root: Path, wanted: list[Change], store: ArtifactStore, killed: Callable[[int, str], int]
-) -> None:
+def test_killed_again_while_recovering(root: Path, wanted: list[Change], store: ArtifactStore, killed: Killed) -> None:
     for at in (5, 3, 2, 4):
         assert killed(at, "perform" if at == 5 else "recover") == -signal.SIGKILL
     assert apply.recover(root, wanted, store) == "finished"
@@ -289,7 +284,7 @@ def test_recovering_what_was_never_begun_or_was_complete(
     assert contents(root) == as_bytes(AFTER)
 
 
-class Killed(BaseException):
+class Stopped(BaseException):
     """Stands for a kill inside this process."""
 
 
@@ -313,9 +308,9 @@ def test_any_change_interrupted_anywhere(
         nonlocal count
         count += 1
         if count == at:
-            raise Killed
+            raise Stopped
 
-    with contextlib.suppress(Killed):
+    with contextlib.suppress(Stopped):
         apply.perform(folder / "r", wanted, store, die)
     if edit and wanted and not (folder / "r" / wanted[0].path).is_dir():
         write(folder / "r", {wanted[0].path: b"the user's own"})

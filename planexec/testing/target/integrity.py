@@ -6,11 +6,11 @@ Product code and pytest share one process, so this is strong evidence and not pr
 from __future__ import annotations
 
 import builtins
+import importlib
+import operator
 import os
 import sys
 import types
-import unittest.case  # loaded now, so that its identities are known before the project is
-import unittest.suite
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from .places import origin
@@ -49,10 +49,14 @@ Mark = Tuple[Any, Any, Any, Any]
 
 def _mark(value: Any) -> Mark:
     """What must stay the same: the object itself and, of a function, its code and defaults."""
-    inner = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    inner = _function(value)
     if isinstance(inner, types.FunctionType):
         return value, inner.__code__, inner.__defaults__, inner.__kwdefaults__
     return value, None, None, None
+
+
+def _function(value: Any) -> Any:
+    return value.fget if isinstance(value, property) else getattr(value, "__func__", value)
 
 
 def _entries(module: Any, name: str) -> Iterator[Tuple[str, Any]]:
@@ -68,7 +72,7 @@ def _entries(module: Any, name: str) -> Iterator[Tuple[str, Any]]:
 
 
 def _ours(name: str, package: str) -> bool:
-    return name in MODULES or name.split(".")[0] in PREFIXES or name == package or name.startswith(package + ".")
+    return name in MODULES or name.partition(".")[0] in PREFIXES or name == package or name.startswith(package + ".")
 
 
 class Guard:
@@ -79,14 +83,31 @@ class Guard:
     def __init__(self, allowed: Callable[[str], bool]) -> None:
         self._allowed = allowed
         package = __name__.rpartition(".")[0]
+        for name in MODULES:
+            importlib.import_module(name)
         self._modules = {name: module for name, module in list(sys.modules.items()) if _ours(name, package)}
         self._tables: Dict[str, Dict[str, Mark]] = {
             name: {key: _mark(value) for key, value in _entries(module, name)} for name, module in self._modules.items()
         }
+        self._critical = list(self._flat())
         self._builtins = {key: value for key, value in vars(builtins).items() if key not in LOOSE_BUILTINS}
+
+    def _flat(self) -> Iterator[Tuple[Any, str, Any, Any, Any]]:
+        """Owner, attribute, value, function and code of everything that ``quick`` looks at."""
+        for name, module in self._modules.items():
+            if name in CRITICAL or name.startswith("pluggy."):
+                for key, (value, code, _, _) in self._tables[name].items():
+                    parts = key[len(name) + 1 :].split(".")
+                    owner = module if len(parts) == 1 else vars(module)[parts[0]]
+                    yield owner, parts[-1], value, _function(value), code
 
     def quick(self) -> Optional[str]:
         """The first change in what decides about one test; None when there is none."""
+        for owner, attribute, value, function, code in self._critical:
+            if vars(owner).get(attribute) is not value or (code is not None and function.__code__ is not code):
+                break
+        else:
+            return None
         for name in self._tables:
             if name in CRITICAL or name.startswith("pluggy."):
                 for finding in self._changes(name):
@@ -114,9 +135,9 @@ class Guard:
             now = _mark(value)
             if old is not None:
                 seen += 1
-                if all(left is right for left, right in zip(old, now)):
+                if all(map(operator.is_, old, now)):
                     continue
-            if not self._allowed(origin(value)) and not (old is None and _loaded_lazily(name, value)):
+            if (old is not None or _shadows(self._modules[name], key)) and not self._allowed(origin(value)):
                 yield "%s was %s by %s" % (key, "replaced" if old else "added", _place(origin(value)))
         if seen != len(before):
             present = {key for key, _ in _entries(self._modules[name], name)}
@@ -133,11 +154,13 @@ class Guard:
         return self._allowed(origin(value))
 
 
-def _loaded_lazily(name: str, value: Any) -> bool:
-    """Whether a package got a name from one of its own modules: unittest loads its asyncio part when asked for it."""
-    home = str(getattr(value, "__module__", ""))
-    module = sys.modules.get(home)
-    return name == "unittest" and home.startswith(name + ".") and vars(module).get(value.__name__) is value
+def _shadows(module: Any, key: str) -> bool:
+    """Whether an added entry covers another: a module's global a builtin, a class member an inherited one."""
+    parts = key[len(module.__name__) + 1 :].split(".")
+    if len(parts) == 1:
+        return hasattr(builtins, parts[0])
+    bases = getattr(module, parts[0]).__mro__[1:]
+    return parts[1].startswith("__") or any(parts[1] in vars(base) for base in bases)
 
 
 def _place(path: str) -> str:
@@ -176,7 +199,7 @@ class HookGuard:
 
     def findings(self) -> List[str]:
         """Every change, one line each."""
-        found = []
+        found: List[str] = []
         now = hook_callers(self._manager)
         found.extend("hook %s was replaced" % name for name, each in self._callers.items() if now.get(name) is not each)
         if getattr(self._manager, "_inner_hookexec", None) is not self._execute:

@@ -75,7 +75,7 @@ def settle(option: Any, collect_only: bool = False) -> None:
 def missing(args: Sequence[str]) -> List[Tuple[str, str]]:
     """Options in ``args`` that belong to a reporting plug-in that is not installed, with their number of values."""
     named = {_name(arg) for arg in args}
-    found = []
+    found: List[Tuple[str, str]] = []
     for module, options in REPORTING.items():
         wanted = sorted(named.intersection(options))
         if wanted and importlib.util.find_spec(module) is None:

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+import _pytest
 import pytest
 
 from . import failures, options
@@ -19,16 +20,18 @@ from .selection import Selection
 from .tracer import Tracer
 
 
-def plugin_folders(manager: Any) -> List[str]:
+def plugin_places(manager: Any) -> List[str]:
     """Files and folders of the installed pytest plug-ins: what they replace in pytest is allowed."""
     found = []
-    for plugin, _ in manager.list_plugin_distinfo():
+    for plugin, distribution in manager.list_plugin_distinfo():
         name = getattr(plugin, "__name__", "") or type(plugin).__module__
-        module = sys.modules.get(name.split(".")[0])
-        place = getattr(module, "__file__", None)
-        if place:
-            is_package = os.path.basename(place).startswith("__init__.")
-            found.append(os.path.dirname(place) + os.sep if is_package else place)
+        tops = {name.split(".")[0]}
+        tops.update(file.parts[0] for file in distribution.files or [] if len(file.parts) > 1)
+        for top in tops:
+            place = getattr(sys.modules.get(top), "__file__", None)
+            if place:
+                is_package = os.path.basename(place).startswith("__init__.")
+                found.append(os.path.dirname(place) + os.sep if is_package else place)
     return found
 
 
@@ -69,7 +72,7 @@ class Recorder:
         self.pause = pause
         self.bodies: Dict[str, str] = {}
         self.raised: Dict[Any, str] = {}
-        self.folders: List[str] = [os.path.dirname(pytest.__file__) + os.sep]
+        self.places: Optional[List[str]] = None
         self.guard = Guard(self.allowed)
         self.hooks: Optional[HookGuard] = None
         self.manager: Any = None
@@ -77,8 +80,12 @@ class Recorder:
 
     def allowed(self, path: str) -> bool:
         """Whether code of that file may replace parts of pytest."""
-        inside = self.project.relative(path) is None
-        return inside and any(path.startswith(each) for each in self.folders)
+        if not path or self.project.relative(path) is not None:
+            return False
+        if self.places is None:
+            self.places = plugin_places(self.manager) if self.manager is not None else []
+            self.places += [os.path.dirname(pytest.__file__) + os.sep, os.path.dirname(_pytest.__file__) + os.sep]
+        return any(path.startswith(each) for each in self.places)
 
     # -- configuration
 
@@ -87,7 +94,6 @@ class Recorder:
         """Settle the early options; afterwards teach the parser what a missing reporting plug-in would have."""
         self.manager = early_config.pluginmanager
         self.hooks = HookGuard(self.manager)
-        self.folders += plugin_folders(self.manager)
         if self.pause is not None:
             self.pause(early_config, args)
         options.settle(early_config.known_args_namespace, self.order.mode == "collect")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -15,10 +16,8 @@ KILL_SECONDS = 5.0
 
 def adopt_orphans() -> None:
     """Let processes whose parent died become children of this one, so that they can be found and killed."""
-    try:
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    except (OSError, AttributeError):
-        pass
 
 
 def listen() -> None:
@@ -39,8 +38,8 @@ def become_child(memory_bytes: Optional[int], file_bytes: Optional[int], seconds
     ):
         if most is not None:
             hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, hard))
+            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (soft, hard))
 
 
 def wait(child: int, seconds: float) -> Tuple[Optional[int], float]:
@@ -61,10 +60,8 @@ def kill_all() -> bool:
     deadline = time.monotonic() + KILL_SECONDS
     while time.monotonic() < deadline:
         for child in children():
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGKILL)
-            except OSError:
-                pass
         try:
             done, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:

@@ -69,7 +69,7 @@ class Tracer:
 
     def disarm(self) -> None:
         """Stop tracing."""
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         sys.settrace(None)
 
     def enter(self, test: str) -> None:
@@ -136,12 +136,14 @@ class Tracer:
         """
         self._buckets[IMPORT] = {each for each in self._buckets[IMPORT] if each[0] != without}
         lines = {test: _by_path(bucket) for test, bucket in self._buckets.items() if test != IMPORT}
-        keys = ("test", "path", "line", "name", "value")
         return {
             "lines": lines,
             "import_lines": _by_path(self._buckets[IMPORT]),
             "frames": self.frames,
-            "sightings": [dict(zip(keys, each)) for each in self._sightings],
+            "sightings": [
+                {"test": test, "path": path, "line": line, "name": name, "value": value}
+                for test, path, line, name, value in self._sightings
+            ],
         }
 
 

@@ -12,7 +12,7 @@ Facts = Tuple[int, int, int, int]
 
 
 class Tree:
-    """The tree at ``root`` with an untouched copy of it at ``backup``. ``skipped`` are mounted over (relative paths)."""
+    """The tree at ``root``, an untouched copy of it at ``backup``. ``skipped`` paths in it are mounted over."""
 
     def __init__(self, root: str, backup: str, skipped: Sequence[str] = ()) -> None:
         self._root = root

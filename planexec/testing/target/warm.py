@@ -41,8 +41,8 @@ def main(preload: bool = True) -> None:
         if preload:
             run_inside_pytest(server)
         else:
-            request, channel, stop = server.serve(scouted=True)
-            session.leave(session.run(request, channel, stop))
+            child = server.serve(scouted=True)
+            session.leave(session.run(*child) if child else 0)
     finally:
         os._exit(SPOILED)
 
@@ -56,8 +56,11 @@ def run_inside_pytest(server: Server) -> None:
     request: Dict[str, Any] = {}
 
     def pause(config: Any, args: List[str]) -> None:
-        # Only children come back from ``serve``.
-        found, channel, stop = server.serve(scouted=False)
+        child = server.serve(scouted=False)
+        if child is None:
+            session.leave(0)
+            return
+        found, channel, stop = child
         request.update(found)
         recorder.order = session.ordered(found, channel, stop)
         files = recorder.order.wanted.files(server.project.root)
@@ -77,7 +80,7 @@ def answer(sink: BinaryIO, value: Mapping[str, Any]) -> None:
 
 
 class Server:
-    """Judges candidates, one after the other. ``serve`` comes back only in a child."""
+    """Judges candidates, one after the other."""
 
     def __init__(self, setup: Dict[str, Any], project: Project, source: BinaryIO, sink: BinaryIO) -> None:
         self.setup = setup
@@ -87,8 +90,8 @@ class Server:
         self._tree = Tree(project.root, setup["backup"], setup["skipped"])
         self._shared = contents(setup["shared"])
 
-    def serve(self, scouted: bool) -> Child:
-        """Answer requests until the input ends, which ends the process."""
+    def serve(self, scouted: bool) -> Optional[Child]:
+        """Answer requests until the input ends (None). Comes back earlier only in a child, with its order."""
         processes.adopt_orphans()
         processes.listen()
         answer(self._sink, {"ready": True})
@@ -106,7 +109,7 @@ class Server:
             if child is not None:
                 return child
             answer(self._sink, found)
-        os._exit(0)
+        return None
 
     def _judge(self, request: Dict[str, Any]) -> Tuple[Optional[Child], Dict[str, Any]]:
         """Write the candidate, run its tests in a child, put the tree back."""

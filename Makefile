@@ -1,0 +1,51 @@
+# Two commands do all the set-up on a machine with git and Python 3.11: `make demo` and `make test`.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+FIXTURES := $(wildcard fixtures/*)
+
+.PHONY: demo test check format coverage dry-runs clean
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/planexec run --fixture fixtures/login_return_to contracts/login-return-to.yaml
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto tests
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+coverage: $(VENV)/dev.stamp
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n auto tests
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --skip-covered --sort=cover --fail-under=90
+
+# Every fixture with the contract of the same name, as CI runs them: a proof or a non-zero exit code.
+dry-runs: $(VENV)/dev.stamp
+	@set -e; for fixture in $(FIXTURES); do \
+	  contract=contracts/$$(basename $$fixture | tr _ -).yaml; \
+	  echo "== $$fixture with $$contract"; \
+	  $(BIN)/planexec run --fixture $$fixture $$contract; \
+	done
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* htmlcov
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[fixtures]"
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
