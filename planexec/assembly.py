@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -119,7 +119,8 @@ def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
 def prepared(contract: Contract, settings: Settings, progress: Callable[[str], None]) -> Iterator[Run]:
     """Put a run together: repository, sandbox, interpreter, copies, journal. Nothing is written into the user's tree."""
     repository = Repository.open(settings.repo)
-    refuse_dirty(repository)
+    own = contract_files(contract, repository.root)
+    refuse_dirty(repository, own)
     sandbox = choose(settings.sandbox)
     interpreter = discover(
         repository.root, flag=settings.python, contract=contract.environment.python or None,
@@ -132,7 +133,7 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
     with Journal.open(state) as journal:
         store = ArtifactStore(state / "artifacts")
         progress("copying the tree")
-        workspace = Workspace.create(repository, cache_folder(), run_id, store)
+        workspace = Workspace.create(repository, cache_folder(), run_id, store, own)
         try:
             run = _assembled(
                 contract,
@@ -234,9 +235,12 @@ def _collected(file: str, known: Sequence[str]) -> bool:
     return any(each.startswith(f"{file}::") for each in known)
 
 
-def refuse_dirty(repository: Repository) -> None:
-    """A tree with uncommitted work is not a base to prove anything on. Raises ConflictError with the files."""
-    dirty = repository.dirty()
+def refuse_dirty(repository: Repository, own: Collection[str] = ()) -> None:
+    """A tree with uncommitted work is not a base to prove anything on; the contract's ``own`` files do not count.
+
+    Raises ConflictError with the files.
+    """
+    dirty = [path for path in repository.dirty() if path not in own]
     if dirty:
         more = f" and {len(dirty) - SHOWN_DIRTY} more" if len(dirty) > SHOWN_DIRTY else ""
         raise ConflictError(
@@ -261,6 +265,13 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
             "the planner has no plan for this contract", "add a reproduction or a check that is bound to tests"
         )
     return proposal, validate_plan(proposal, state.scope, state.required_checks, Toolbox.standard().names)
+
+
+def contract_files(contract: Contract, root: Path) -> list[str]:
+    """The contract and the tests beside it, where they lie in the repository: nothing that is executed may see them (L2)."""
+    source = Path(contract.source).absolute()
+    places = [source, *((source.parent / name).absolute() for name in contract.files)]
+    return [str(place.resolve().relative_to(root)) for place in places if place.is_file() and place.resolve().is_relative_to(root)]
 
 
 def cache_folder() -> Path:

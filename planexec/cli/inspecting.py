@@ -25,15 +25,15 @@ def status(run_id: str, repo: Path, all_runs: bool, revision: int | None, as_jso
         if as_json:
             write_json(document)
             return 0
-        from planexec.cli.render import Page, show_run, show_steps
+        from planexec.cli.render import page, show_run, show_steps
 
-        page = Page()
+        out = page()
         if revision is not None:
-            show_steps(page, f"Plan {revision} of run {document['run_id']}", document["steps"])
+            show_steps(out, f"Plan {revision} of run {document['run_id']}", document["steps"])
             why = document["revisions"][0]
-            page.line(f"  {why['reason']}")
+            out.line(f"  {why['reason']}")
         else:
-            show_run(page, document, brief=True)
+            show_run(out, document, brief=True)
     return 0
 
 
@@ -73,9 +73,9 @@ def _list(found: Opened, as_json: bool) -> None:
     if as_json:
         write_json({"runs": rows})
         return
-    from planexec.cli.render import Page
+    from planexec.cli.render import page
 
-    Page().table(["run", "started", "status", "plan", "goal"], [[str(value) for value in row.values()] for row in rows])
+    page().table(["run", "started", "status", "plan", "goal"], [[str(value) for value in row.values()] for row in rows])
 
 
 def diff(run_id: str, repo: Path) -> int:
@@ -87,9 +87,9 @@ def diff(run_id: str, repo: Path) -> int:
                 f"run {state.run_id} is {state.status}, so it has no proven patch", "planexec status shows what is open"
             )
         if sys.stdout.isatty():
-            from planexec.cli.render import Page
+            from planexec.cli.render import page
 
-            Page().patch(patch_of(state, found.store)["patch"])
+            page().patch(patch_of(state, found.store)["patch"])
         else:
             sys.stdout.buffer.write(found.store.get(state.patch))
     return 0
@@ -131,11 +131,11 @@ def validate(path: Path, as_json: bool) -> int:
             }
         )
         return 0
-    from planexec.cli.render import Page
+    from planexec.cli.render import page
 
-    page = Page()
-    page.line(f"{path}: valid")
-    page.table(["check", "verifier", "judged by"], [[c.name, c.verifier, c.kind] for c in contract.checks.values()])
+    out = page()
+    out.line(f"{path}: valid")
+    out.table(["check", "verifier", "judged by"], [[c.name, c.verifier, c.kind] for c in contract.checks.values()])
     return 0
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Optional
 
 import typer
@@ -16,6 +19,7 @@ app = typer.Typer(
     help="Fixes bugs in a local git repository by Plan-and-Execute, and proves each fix.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -43,9 +47,9 @@ def run(
     contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
     repo: Repo = Path(),
     fixture: Annotated[
-        Optional[Path],
+        Path | None,
         typer.Option("--fixture", help="Work on a throwaway repository made of this folder, as a dry-run."),
-    ] = None,  # noqa: UP045
+    ] = None,
     into: Annotated[Optional[Path], typer.Option("--into", help="Where the throwaway repository goes.")] = None,  # noqa: UP045
     dry_run: DryRun = False,
     apply: Apply = True,
@@ -60,7 +64,7 @@ def run(
     from planexec.cli import running
 
     options = running.Options(repo, dry_run, apply, planner, executor, sandbox, python, as_json, events)
-    raise typer.Exit(running.run(contract, options, fixture, into))
+    _leave(lambda: running.run(contract, options, fixture, into))
 
 
 @app.command()
@@ -82,7 +86,7 @@ def fix(
     from planexec.cli import running
 
     options = running.Options(repo, dry_run, apply, planner, executor, sandbox, python, as_json, events)
-    raise typer.Exit(running.fix(tests, options))
+    _leave(lambda: running.fix(tests, options))
 
 
 @app.command()
@@ -96,7 +100,7 @@ def status(
     """Show the latest run: its steps, its checks, and how and why its plan changed."""
     from planexec.cli import inspecting
 
-    raise typer.Exit(inspecting.status(run_id, repo, all_runs, revision, as_json))
+    _leave(lambda: inspecting.status(run_id, repo, all_runs, revision, as_json))
 
 
 @app.command()
@@ -109,7 +113,7 @@ def plan(
     """Propose a plan and check it against the rules; run nothing."""
     from planexec.cli import running
 
-    raise typer.Exit(running.plan(contract, repo, planner, as_json))
+    _leave(lambda: running.plan(contract, repo, planner, as_json))
 
 
 @app.command()
@@ -117,7 +121,7 @@ def diff(run_id: RunId = "", repo: Repo = Path()) -> None:
     """Print the proven patch of a run."""
     from planexec.cli import inspecting
 
-    raise typer.Exit(inspecting.diff(run_id, repo))
+    _leave(lambda: inspecting.diff(run_id, repo))
 
 
 @app.command()
@@ -125,7 +129,7 @@ def apply(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False) -> Non
     """Apply the proven patch of a run to the working tree, uncommitted."""
     from planexec.cli import inspecting
 
-    raise typer.Exit(inspecting.apply(run_id, repo, as_json))
+    _leave(lambda: inspecting.apply(run_id, repo, as_json))
 
 
 @app.command()
@@ -136,7 +140,7 @@ def validate(
     """Check a contract: its syntax, its types, and that every check is bound to a verifier."""
     from planexec.cli import inspecting
 
-    raise typer.Exit(inspecting.validate(contract, as_json))
+    _leave(lambda: inspecting.validate(contract, as_json))
 
 
 @app.callback(invoke_without_command=True)
@@ -151,18 +155,33 @@ def _global(
 
 
 def main() -> None:
-    """The program. Each foreseeable error is one line on standard error and an exit code from the table."""
+    """The program."""
+    signal.signal(signal.SIGTERM, _terminate)
+    app()
+
+
+def _leave(command: Callable[[], int]) -> None:
+    """Run a command and end with its exit code. Each foreseeable error is one line on standard error and a code of the table."""
     try:
-        app()
+        code = command()
     except PlanexecError as error:
         complain(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("planexec: interrupted\n")
-        sys.exit(130)
+        code = error.exit_code
+    except KeyboardInterrupt as error:
+        sys.stderr.write("planexec: interrupted; planexec status shows how far the run came\n")
+        code = 143 if isinstance(error, Terminated) else 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        code = 141
+    raise typer.Exit(code)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM takes the same way out as SIGINT."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def complain(error: PlanexecError) -> None:

@@ -1,69 +1,74 @@
-"""What a person reads of a run: tables on a terminal, plain lines in a pipe; the same content in both."""
+"""What a person reads of a run; the same content as tables on a terminal and as plain lines in a pipe."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
-
-from rich.console import Console
-from rich.syntax import Syntax
-from rich.table import Table
-from rich.text import Text
+from typing import Any, Protocol, TextIO
 
 from planexec.cli.text import clean
 
-STYLES = {
-    "completed": "green", "passed": "green", "succeeded": "bold green", "pending": "dim", "running": "cyan",
-    "superseded": "dim strike", "blocked": "yellow", "failed": "bold red", "error": "red", "inconclusive": "yellow",
-    "interrupted": "yellow", "waiting": "yellow",
-}  # fmt: skip
-WIDE = 1_000_000
 
-
-class Page:
-    """Writes headings, paragraphs and tables to a stream."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        stream = stream or sys.stdout
-        self.rich = stream.isatty()
-        self.console = Console(file=stream, highlight=False, width=None if self.rich else WIDE, soft_wrap=not self.rich)
+class Page(Protocol):
+    """Where a report is written. Two ways: ``PlainPage`` here, ``RichPage`` for terminals."""
 
     def heading(self, text: str) -> None:
         """A heading with an empty line before it."""
-        self.console.print()
-        self.console.print(Text(clean(text), style="bold"))
+        ...
 
     def line(self, text: str, style: str = "") -> None:
-        """One paragraph."""
-        self.console.print(Text(clean(text), style=style))
+        """One paragraph; ``style`` is a status word or a colour."""
+        ...
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table; in a pipe each row is a line with two spaces between columns."""
-        if not self.rich:
-            widths = [max(len(row[n]) for row in (columns, *rows)) for n in range(len(columns))]
-            for row in rows:
-                cells = [clean(cell).ljust(width) for cell, width in zip(row, widths, strict=True)]
-                self.console.print(Text(f"  {'  '.join(cells)}".rstrip()))
-            return
-        table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
-        for number, column in enumerate(columns):
-            table.add_column(column, overflow="fold", no_wrap=number == 0 and self.console.width >= 60)
-        for row in rows:
-            table.add_row(*(Text(clean(cell), style=STYLES.get(cell, "")) for cell in row))
-        self.console.print(table)
+        """Rows under columns."""
+        ...
 
     def patch(self, text: str) -> None:
-        """A patch, coloured on a terminal."""
-        body = clean(text, keep_lines=True).rstrip("\n")
-        self.console.print(
-            Syntax(body, "diff", theme="ansi_dark", background_color="default") if self.rich else Text(body)
-        )
+        """A patch."""
+        ...
+
+
+class PlainPage:
+    """A pipe: no colour, no boxes, no wrapping; two spaces between columns."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def heading(self, text: str) -> None:
+        """A heading with an empty line before it."""
+        self.stream.write(f"\n{clean(text)}\n")
+
+    def line(self, text: str, style: str = "") -> None:
+        """One line."""
+        self.stream.write(f"{clean(text)}\n")
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A row a line, without the heads."""
+        cleaned = [[clean(cell) for cell in row] for row in rows]
+        widths = [max((len(row[n]) for row in cleaned), default=0) for n in range(len(columns))]
+        for row in cleaned:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            self.stream.write(f"  {'  '.join(cells)}".rstrip() + "\n")
+
+    def patch(self, text: str) -> None:
+        """The patch as it is."""
+        self.stream.write(clean(text, keep_lines=True).rstrip("\n") + "\n")
+
+
+def page(stream: TextIO | None = None) -> Page:
+    """The page that fits the stream: standard output without one."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
+        return PlainPage(stream)
+    from planexec.cli.richpage import RichPage  # a pipe need not pay for it
+
+    return RichPage(stream)
 
 
 def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> None:
     """A whole run: verdict, revisions with their steps, facts, checks, patch or questions."""
-    page.line(f"run {document['run_id']}: {document['status']}", STYLES.get(document["status"], ""))
+    page.line(f"run {document['run_id']}: {document['status']}", document["status"])
     if document["message"]:
         page.line(f"  {document['message']}")
     page.line(f"  goal: {document['goal']}")

@@ -101,9 +101,9 @@ def _result(document: dict[str, Any], options: Options) -> None:
     if options.as_json:
         write_json(document)
     elif not options.events:
-        from planexec.cli.render import Page, show_run
+        from planexec.cli.render import page, show_run
 
-        show_run(Page(), document)
+        show_run(page(), document)
         if document["status"] == SUCCEEDED:
             sys.stderr.write(f"planexec: {_applied(document)}\n")
 
@@ -132,11 +132,11 @@ def plan(path: Path, repo: Path, planner: str, as_document: bool) -> int:
     if as_document:
         write_json({"scope": proposal.scope, "steps": as_json(proposal.steps), "findings": findings})
     else:
-        from planexec.cli.render import Page, show_plan
+        from planexec.cli.render import page, show_plan
 
-        page = Page()
-        page.line(f"goal: {contract.goal}")
-        show_plan(page, "Plan 1", as_json(proposal.steps))
+        out = page()
+        out.line(f"goal: {contract.goal}")
+        show_plan(out, "Plan 1", as_json(proposal.steps))
         for finding in findings:
-            page.line(f"  against the rules: {finding}", "red")
+            out.line(f"  against the rules: {finding}", "red")
     return 3 if findings else 0

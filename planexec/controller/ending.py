@@ -35,14 +35,12 @@ def report(state: s.RunState, decision: d.Conclude, store: ArtifactStore) -> dic
 
 def last_observation(state: s.RunState, step: str, store: ArtifactStore) -> dict[str, Any]:
     """The last thing seen in the step that failed, or in the last one that saw anything; with its suspects where it had some."""
-    seen = [
-        name for name in (step, *(each.id for each in reversed(state.steps))) if state.record(name).last_observation
-    ]
-    if not seen:
+    names = (step, *(each.id for each in reversed(state.steps)))
+    name = next((name for name in names if state.record(name).last_observation), "")
+    if not name:
         return {}
-    name = seen[0]
     record = state.record(name)
-    found: dict[str, Any] = {"step": name, "id": record.last_observation}
-    if record.failure:
-        found["failure"] = msgspec.to_builtins(record.failure)
-    return found
+    stored: dict[str, Any] = msgspec.json.decode(store.get(record.last_artifact))
+    data = stored.get("data", {})
+    kept = {key: data[key] for key in ("suspects", "tried", "generated", "ended", "by_template") if key in data}
+    return {"step": name, "id": record.last_observation, "tool": stored["tool"], "summary": stored["summary"], **kept}

@@ -132,7 +132,7 @@ class Limits(_Strict, frozen=True):
     seconds: float = 1800.0
     repair_seconds: float = 300.0
     repair_candidates: int = 4000
-    suite_seconds: float = 600.0
+    suite_seconds: float = 240.0
 
 
 class EnvironmentSpec(_Strict, frozen=True):
@@ -208,5 +208,6 @@ class Contract(msgspec.Struct, frozen=True):
 
 
 def _lines(text: str | tuple[str, ...]) -> list[str]:
+    """Blank lines within stay: they may lie in a string."""
     parts = [text] if isinstance(text, str) else list(text)
-    return [line for part in parts for line in part.rstrip("\n").split("\n") if line.strip()]
+    return [line for part in parts if part.strip() for line in part.strip("\n").split("\n")]

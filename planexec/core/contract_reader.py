@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import re
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import msgspec
 
 from planexec.core import contract as c
+from planexec.core.contract_checks import argument_objections, did_you_mean, glob_objection
 from planexec.core.errors import ContractError
 from planexec.core.plan import ID_PATTERN
 from planexec.core.yamlmarks import Document, Path, read
@@ -20,7 +19,6 @@ Load = Callable[[str], bytes]
 
 _AT = re.compile(r" - at `(?P<path>[^`]*)`$")
 _FIELD = re.compile(r"unknown field `(?P<field>[^`]*)`")
-_PROSE = re.compile(r"[\s、，。；：]")
 
 
 def read_contract(text: str, name: str, load: Load | None = None, plugins: Collection[str] = ()) -> c.Contract:
@@ -47,7 +45,8 @@ def _convert(document: Document, name: str) -> c.ContractFile:
             field = unknown["field"]
             line, column = document.keys.get((*path, field), (line, column))
             message = f"unknown key '{field}'"
-            hint = did_you_mean(field, _fields_at(path)) or hint
+            known = _fields_at(path)
+            hint = did_you_mean(field, known) or f"known keys: {', '.join(known)}"
         where = ".".join(map(str, path))
         message = message[:1].lower() + message[1:]
         raise ContractError(
@@ -103,12 +102,6 @@ def _fields_at(path: Path) -> list[str]:
     return list(shape.__struct_fields__)
 
 
-def did_you_mean(word: str, known: Collection[str]) -> str:
-    """A suggestion for a mistyped word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else ""
-
-
 class _Binder:
     """Binds names to verifiers; holds the document for places."""
 
@@ -151,37 +144,42 @@ class _Binder:
         if isinstance(spec, str):
             spec = c.CheckSpec(text=spec)
         verifier = spec.verifier or c.BOUND_BY_NAME.get(name, f"verify_{name}")
-        kind, arguments, options = self._resolve(path, name, verifier, spec, declared)
+        kind, entry, where = self._resolve(path, name, verifier, spec, declared)
         if spec.step and not ID_PATTERN.match(spec.step):
             raise self._error((*path, "step"), f"'{spec.step}' cannot name a step", "use letters, digits, '_' and '-'")
-        self._check_arguments(path, kind, arguments)
-        return c.Check(name, spec.text or name, verifier, kind, arguments, spec.step, options)
+        arguments = c.Arguments(**{field: getattr(entry, field) for field in c.Arguments.__struct_fields__})
+        self._check_arguments(where, name, kind, arguments)
+        return c.Check(name, spec.text or name, verifier, kind, arguments, spec.step, entry.options)
 
     def _resolve(
         self, path: Path, check: str, verifier: str, spec: c.CheckSpec, declared: dict[str, c.VerifierSpec]
-    ) -> tuple[str, c.Arguments, dict[str, Any]]:
-        """Which code judges ``verifier``, with which arguments."""
+    ) -> tuple[str, c.CheckSpec | c.VerifierSpec, Path]:
+        """Which code judges ``verifier``, with which arguments, and where these stand."""
         if verifier in declared:
-            entry = declared[verifier]
-            own = _given(spec)
-            if own:
+            where: Path = ("verifiers", verifier)
+            if own := self._given(path):
                 raise self._error(
-                    path, f"'{own[0]}' belongs in verifiers.{verifier}", "arguments stand in one place only"
+                    (*path, own[0]), f"'{own[0]}' belongs in verifiers.{verifier}", "arguments stand in one place only"
                 )
-            return self._kind(("verifiers", verifier), entry), entry, entry.options
+            return self._kind(where, declared[verifier]), declared[verifier], where
         if verifier in c.ARGUMENTS_OF or verifier in self.plugins:
-            return verifier, spec, spec.options
+            return verifier, spec, path
         known = [*declared, *c.ARGUMENTS_OF, *self.plugins]
-        used = f"verifier '{verifier}'"
         nearest = next((each for each in declared if each.startswith(verifier)), None)
         hint = f"did you mean '{nearest}'? then write: {check}: {{verifier: {nearest}}}" if nearest else ""
         hint = (
             hint or did_you_mean(verifier, known) or f"declare it under 'verifiers:', or bind one of {', '.join(known)}"
         )
-        raise self._error(path, f"check '{check}' has no {used}", hint)
+        at = (*path, "verifier") if spec.verifier else path
+        raise self._error(at, f"check '{check}' has no verifier '{verifier}'", hint)
 
     def _kind(self, path: Path, entry: c.VerifierSpec) -> str:
-        """The built-in verifier that an entry of ``verifiers:`` stands for."""
+        """The built-in or plug-in verifier that an entry of ``verifiers:`` stands for; their own names stand for themselves."""
+        name = str(path[-1])
+        if name in c.ARGUMENTS_OF or name in self.plugins:
+            if entry.uses not in {"", name}:
+                raise self._error((*path, "uses"), f"'{name}' cannot stand for another verifier", "choose another name")
+            return name
         if entry.uses:
             if entry.uses in c.ARGUMENTS_OF or entry.uses in self.plugins:
                 return entry.uses
@@ -196,62 +194,20 @@ class _Binder:
             path, f"'{path[-1]}' is bound to nothing", "give it 'tests', 'acceptance', 'command' or 'uses'"
         )
 
-    def _check_arguments(self, path: Path, kind: str, arguments: c.Arguments) -> None:
-        allowed = c.ARGUMENTS_OF.get(kind, frozenset())
-        for field in _given(arguments):
-            if field not in allowed and field in c.Arguments.__struct_fields__:
-                where = (*path, field) if (*path, field) in self.document.values else path
-                raise self._error(
-                    where,
-                    f"{kind} takes no '{field}'",
-                    f"it takes: {', '.join(sorted(allowed)) or 'options'}",
-                )
-        if kind == c.REGRESSION_RED:
-            self._check_reproduction(path, arguments)
-        if kind == c.NAMED_TESTS and not (arguments.tests or arguments.acceptance):
-            raise self._error(
-                path,
-                "no tests named",
-                "give 'tests' (ids in the repository) or 'acceptance' (a file beside the contract)",
-            )
-        if kind == c.COMMAND:
-            if not arguments.command:
-                raise self._error(path, "no command given", "give 'command', a list of words")
-            _compiles_as_regex(self, path, arguments.output)
-        if arguments.runs < 1:
-            raise self._error(path, "'runs' must be at least 1", "3 is usual")
+    def _check_arguments(self, path: Path, check: str, kind: str, arguments: c.Arguments) -> None:
+        allowed = c.ARGUMENTS_OF.get(kind, frozenset({"options"}))
+        given = self._given(path)
+        for field in given:
+            if field not in allowed:
+                hint = f"it takes: {', '.join(sorted(allowed))}"
+                raise self._error((*path, field), f"{kind} takes no '{field}'", hint)
+        for objection in argument_objections(check, kind, arguments, frozenset(given)):
+            raise self._error((*path, *objection.path), objection.message, objection.hint)
 
-    def _check_reproduction(self, path: Path, arguments: c.Arguments) -> None:
-        example = arguments.example
-        if bool(arguments.tests) == bool(example):
-            raise self._error(
-                path,
-                "a reproduction needs either 'tests' or an 'example'",
-                "name failing tests of the repository, or give set-up lines, 'actual' and 'expected'",
-            )
-        if example is None:
-            return
-        path = (*path, "example")
-        if (example.expected is msgspec.UNSET) == (not example.expected_code):
-            raise self._error(path, "an example needs 'expected' or 'expected_code'", "one of the two")
-        sources = {"setup": "\n".join(example.setup_lines()), "imports": "\n".join(example.import_lines())}
-        for field, source in sources.items():
-            self._parses((*path, field), source, "exec")
-        for field, source in {
-            "actual": example.actual,
-            "expected_code": example.expected_code or "0",
-        }.items():
-            self._parses((*path, field), source.strip(), "eval")
-        for fixture in (*example.fixtures, *example.fields):
-            if not fixture.isidentifier():
-                raise self._error(path, f"'{fixture}' cannot name a fixture", "give the name of a pytest fixture")
-
-    def _parses(self, path: Path, source: str, mode: str) -> None:
-        try:
-            compile(source, str(path[-1]), mode, ast.PyCF_ONLY_AST)
-        except (SyntaxError, ValueError) as error:
-            kind = "an expression" if mode == "eval" else "Python"
-            raise self._error(path, f"'{path[-1]}' is not {kind}: {error}", f"write {kind}") from None
+    def _given(self, path: Path) -> list[str]:
+        """The arguments that stand in the mapping at ``path``, defaults that are written out included."""
+        fields = (*c.Arguments.__struct_fields__, "options")
+        return [field for field in fields if (*path, field) in self.document.keys]
 
     def _check_numbers(self, limits: c.Limits) -> None:
         for field in limits.__struct_fields__:
@@ -268,57 +224,46 @@ class _Binder:
                 raise self._error(("verifiers", name), f"no check uses '{name}'", hint)
 
     def _globs(self, field: str, value: str | tuple[str, ...]) -> tuple[str, ...]:
+        path: Path = ("scope", field)
         items = (value,) if isinstance(value, str) else value
-        return self._each_glob(("scope", field), tuple(item for item in items if item != c.CURRENT_REPOSITORY))
+        if c.CURRENT_REPOSITORY not in items:
+            if not items and path in self.document.keys and field == "allow":
+                raise self._error(path, "'allow' is empty", "leave it out for the whole repository, or name globs")
+            return self._each_glob(path, items)
+        if field == "deny":
+            raise self._error(path, f"'{c.CURRENT_REPOSITORY}' denies everything", "leave 'deny' out to deny nothing")
+        if len(items) > 1:
+            raise self._error(path, f"'{c.CURRENT_REPOSITORY}' stands beside globs", "the word alone, or globs alone")
+        return ()
 
     def _each_glob(self, path: Path, globs: tuple[str, ...]) -> tuple[str, ...]:
         for index, glob in enumerate(globs):
-            at = (*path, index) if (*path, index) in self.document.values else path
-            if _PROSE.search(glob) and not set(glob) & set("/*?[."):
-                raise self._error(
-                    at, f"'{glob}' is prose, not a glob", "prose goes in scope.note; globs look like 'src/**'"
-                )
-            if glob.startswith(("/", "~")) or ".." in glob.split("/") or not glob.strip():
-                raise self._error(at, f"'{glob}' leaves the repository", "globs are relative to the repository's root")
+            if objection := glob_objection(glob):
+                raise self._error((*path, index), objection.message, objection.hint)
         return globs
 
     def _files(self, checks: dict[str, c.Check]) -> dict[str, bytes]:
         """The host-supplied tests that lie beside the contract, by the name it gives them."""
         files: dict[str, bytes] = {}
         for check in checks.values():
-            for name in check.arguments.acceptance_files():
-                place: Path = ("verifiers", check.verifier, "acceptance")
-                if name.startswith("/") or ".." in name.split("/"):
-                    raise self._error(
-                        place,
-                        f"'{name}' does not lie beside the contract",
-                        "give a path below the contract's folder",
-                    )
+            for index, name in enumerate(check.arguments.acceptance_files()):
                 if self.load is None:
                     continue
                 try:
                     files[name] = self.load(name)
                 except OSError as error:
+                    declared: Path = ("verifiers", check.verifier, "acceptance")
+                    own: Path = ("success", check.name, "acceptance")
                     raise self._error(
-                        place,
+                        (*(declared if declared in self.document.values else own), index),
                         f"cannot read '{name}': {error.strerror or error}",
                         "it lies beside the contract",
                     ) from None
         return files
 
     def _error(self, path: Path, message: str, hint: str) -> ContractError:
+        """At the value where there is one, else at the key, else at the nearest part above."""
+        while path and path not in self.document.keys and path not in self.document.values:
+            path = path[:-1]
         line, column = self.document.keys.get(path) or self.document.place(path)
         return ContractError(message, hint, path=self.name, line=line, column=column)
-
-
-def _given(arguments: c.Arguments) -> list[str]:
-    """The arguments that were really given: those that are not their defaults."""
-    empty = c.Arguments()
-    return [field for field in c.Arguments.__struct_fields__ if getattr(arguments, field) != getattr(empty, field)]
-
-
-def _compiles_as_regex(binder: _Binder, path: Path, pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise binder._error(path, f"'output' is not a regular expression: {error}", "escape it") from None

@@ -6,8 +6,9 @@ Three texts come from one example: the *set-up* (fixtures of the same name that 
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +48,14 @@ def default_file(check: Check, paths: Collection[str]) -> str:
 def setup_source(check: Check) -> str:
     """A module whose fixtures override the project's ones of the same name and carry the example's fields."""
     example = _example(check)
-    parts = [f'{MARK} "{check.name}".', "", "import pytest", ""]
-    for line in example.import_lines():
-        parts.insert(-1, line)
+    imports = _future_first(["import pytest", *example.import_lines()])
+    parts = [f'{MARK} "{check.name}".', "", *imports, ""]
     for fixture, fields in example.fields.items():
         parts += [
             "",
             "@pytest.fixture",
             f"def {fixture}(request, {fixture}):",
-            f'    """The project\'s `{fixture}` with the fields that this module needs; a parameter gives other values."""',
+            f'    """The project\'s `{fixture}` with the fields that this module needs; a parameter gives others."""',
             f'    return {{**{fixture}, **getattr(request, "param", {_literal(fields)})}}',
             "",
         ]
@@ -68,7 +68,7 @@ def regression_source(check: Check, *, extended: bool) -> str:
     if extended:
         return setup_source(check) + "\n\n" + _test(check, by_hand=False)
     head = [f'{MARK} "{check.name}".', ""]
-    imports = example.import_lines() + (["import pytest"] if _expected_exception(example) else [])
+    imports = _future_first(example.import_lines() + (["import pytest"] if _expected_exception(example) else []))
     return "\n".join([*head, *imports, *([""] if imports else []), "", _test(check, by_hand=True)])
 
 
@@ -92,10 +92,11 @@ def expression_probe(check: Check) -> Probe:
     for fixture, fields in example.fields.items():
         values = [fields, *(each[fixture] for each in example.also if fixture in each)]
         name = f"test_{fixture}_expresses"
+        pairs = [(each, each) for each in values]
         questions[name] = (fixture, ", ".join(repr(value) for each in values for value in each.values()))
         parts += [
             "",
-            f'@pytest.mark.parametrize("{fixture}, wanted", {[(each, each) for each in values]!r}, indirect=["{fixture}"])',
+            f'@pytest.mark.parametrize("{fixture}, wanted", {pairs!r}, indirect=["{fixture}"])',
             f"def {name}({fixture}, wanted):",
             f"    assert {{key: {fixture}[key] for key in wanted}} == wanted",
             "",
@@ -122,7 +123,7 @@ def _test(check: Check, *, by_hand: bool) -> str:
     lines = [f"def {regression_name(check)}({', '.join(arguments)}):"]
     if by_hand:
         lines += [f"    {name} = {{**{name}, **{_literal(fields)}}}" for name, fields in example.fields.items()]
-    lines += [f"    {line}" for line in example.setup_lines()]
+    lines += _indented(example.setup_lines())
     if exception := _expected_exception(example):
         lines += [f"    with pytest.raises({exception}):", f"        {example.actual.strip()}"]
     else:
@@ -141,7 +142,32 @@ def _operand(source: str) -> str:
 
 
 def _literal(fields: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f'"{key}": {value!r}' for key, value in fields.items()) + "}"
+    return "{" + ", ".join(f"{_quoted(key)}: {value!r}" for key, value in fields.items()) + "}"
+
+
+def _quoted(key: str) -> str:
+    return repr(key) if set(key) & {'"', "\\"} or not key.isprintable() else f'"{key}"'
+
+
+def _future_first(lines: Sequence[str]) -> list[str]:
+    """Imports in their order, those from ``__future__`` before all others, as Python demands."""
+    return sorted(lines, key=lambda line: not line.startswith("from __future__ "))
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    """The lines as a function's body. What lies within a string that spans lines is a value and stays as it is."""
+    within = set(_within_strings("\n".join(lines)))
+    return [
+        line if number in within else f"    {line.rstrip()}" if line.strip() else ""
+        for number, line in enumerate(lines, start=1)
+    ]
+
+
+def _within_strings(source: str) -> Iterator[int]:
+    for node in ast.walk(ast.parse(source)):
+        text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+        if text and isinstance(node, ast.expr):
+            yield from range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
 
 
 def _expected_exception(example: Example) -> str:

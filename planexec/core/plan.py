@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-ID_PATTERN = re.compile(r"^[A-Za-z][\w-]*$", re.ASCII)
+ID_PATTERN = re.compile(r"^[A-Za-z][\w-]*\Z", re.ASCII)  # not ``$``, which lets a final line break pass
 
 
 class Status(StrEnum):
@@ -22,44 +22,54 @@ class Status(StrEnum):
     SUPERSEDED = "superseded"
 
 
-class FactRecorded(msgspec.Struct, frozen=True, tag="fact_recorded", tag_field="predicate"):
+class _Predicate(msgspec.Struct, frozen=True, tag_field="predicate", forbid_unknown_fields=True):
+    """Nothing may be slipped into a proposal through a predicate."""
+
+
+class FactRecorded(_Predicate, frozen=True, tag="fact_recorded"):
     """A verified fact stands about each of ``subjects``."""
 
     subjects: tuple[str, ...]
 
 
-class FactIs(msgspec.Struct, frozen=True, tag="fact_is", tag_field="predicate"):
+class FactIs(_Predicate, frozen=True, tag="fact_is"):
     """The verified fact about ``subject`` has this value."""
 
     subject: str
     value: str
 
 
-class ArtifactStored(msgspec.Struct, frozen=True, tag="artifact_stored", tag_field="predicate"):
+class ArtifactStored(
+    msgspec.Struct, frozen=True, tag="artifact_stored", tag_field="predicate", forbid_unknown_fields=True
+):
     """The artifact ``name`` was stored by a completed step."""
 
     name: str
 
 
-class SetupCarries(msgspec.Struct, frozen=True, tag="setup_carries", tag_field="predicate"):
+class SetupCarries(_Predicate, frozen=True, tag="setup_carries"):
     """The test set-up on the candidate carries every field that the example of ``check`` uses."""
 
     check: str
 
 
-class RegressionRed(msgspec.Struct, frozen=True, tag="regression_red", tag_field="predicate"):
+class RegressionRed(
+    msgspec.Struct, frozen=True, tag="regression_red", tag_field="predicate", forbid_unknown_fields=True
+):
     """The regression test of ``check`` fails on the base, every time, showing the contract's values."""
 
     check: str
 
 
-class RegressionGreen(msgspec.Struct, frozen=True, tag="regression_green", tag_field="predicate"):
+class RegressionGreen(
+    msgspec.Struct, frozen=True, tag="regression_green", tag_field="predicate", forbid_unknown_fields=True
+):
     """The regression test of ``check``, which was red, passes on the candidate, every time."""
 
     check: str
 
 
-class CheckPassed(msgspec.Struct, frozen=True, tag="check_passed", tag_field="predicate"):
+class CheckPassed(_Predicate, frozen=True, tag="check_passed"):
     """The verifier bound to the required check passes on the candidate."""
 
     check: str
@@ -107,7 +117,7 @@ class Proposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_proposal(data: bytes) -> Proposal:
-    """Decode a proposal strictly. Raises msgspec.ValidationError on any field that a proposal may not have."""
+    """Decode a proposal strictly. Raises msgspec.DecodeError: on what is not JSON, and on any field that a proposal may not have."""
     return msgspec.json.decode(data, type=Proposal)
 
 

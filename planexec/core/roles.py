@@ -69,11 +69,9 @@ class Planner(Protocol):
 
     def propose(self, contract: Contract, state: RunState) -> Proposal | None:
         """The first plan. ``state.findings`` holds what was wrong with the last proposal."""
-        ...
 
     def replan(self, contract: Contract, state: RunState, trigger: ReplanTriggered) -> Proposal | None:
         """A plan that replaces what ``trigger`` affects; None when there is no other way left."""
-        ...
 
 
 class Executor(Protocol):
@@ -83,4 +81,3 @@ class Executor(Protocol):
 
     def work(self, contract: Contract, state: RunState, step: Step) -> Work:
         """The conversation for one attempt at ``step``."""
-        ...

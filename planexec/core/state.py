@@ -61,6 +61,7 @@ class StepRecord(msgspec.Struct, frozen=True):
     snapshot: str = ""
     failure: e.Failure | None = None
     last_observation: str = ""
+    last_artifact: str = ""
 
 
 class Frozen(msgspec.Struct, frozen=True):
@@ -283,6 +284,7 @@ def _observation_recorded(state: RunState, event: e.ObservationRecorded) -> RunS
         observations=record.observations + 1,
         open_action="",
         last_observation=event.observation,
+        last_artifact=event.artifact,
     )
     return replace(state, records=records)
 

@@ -75,9 +75,11 @@ class BubblewrapSandbox:
 
     def describe(self) -> str:
         """One line: the mechanism, the program, what it does not hold."""
+        # The devices are the host's files; bwrap could only bind them read-only as no devices at all.
+        devices = ", modes of /dev/null and its like (not run by root they are safe)" if os.geteuid() == 0 else ""
         return (
             f"bubblewrap ({self._origin}: {self._program}): own root, processes and network; "
-            "does not hold: weaknesses of the kernel itself, use of the processor"
+            f"does not hold: weaknesses of the kernel itself, use of the processor{devices}"
         )
 
     def locate(self, path: Path, mounts: Sequence[Mount]) -> Path:
@@ -124,8 +126,11 @@ def arguments(command: Command, fds: Mapping[str, int]) -> Iterator[str]:
     yield from root_arguments(fds["hosts"])
     for mount in command.mounts:
         yield from ("--bind" if mount.writable else "--ro-bind", str(mount.source), str(mount.target))
-    # The root and /dev are memory without a bound: closed once every place for a mount is made.
-    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(command.cwd))
+    # The root and /dev are memory without a bound: closed once every place for a mount is made. /proc holds settings of
+    # the host's kernel (/proc/sys, /proc/irq), which root can write without any capability.
+    for place in ("/proc", "/dev", "/"):
+        yield from ("--remount-ro", place)
+    yield from ("--chdir", str(command.cwd))
 
 
 def _filter() -> bytes:

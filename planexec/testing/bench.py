@@ -74,9 +74,9 @@ class Bench:
             return self.harness.command(folder, argv, seconds=seconds)
 
     @contextmanager
-    def warm(self, changes: Sequence[Change]) -> Iterator[WarmJudge]:
+    def warm(self, changes: Sequence[Change], extra: Extra | None = None) -> Iterator[WarmJudge]:
         """A warm process on a clean tree of its own."""
-        with self.tree(changes) as folder, self.harness.warm(folder) as judge:
+        with self.tree(changes, extra) as folder, self.harness.warm(folder) as judge:
             yield judge
 
     def baseline(self, ids: Sequence[str] = ()) -> tuple[TestReport, TestReport]:

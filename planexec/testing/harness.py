@@ -158,7 +158,7 @@ def environment_problem(records: Records, result: CommandResult) -> str:
     closing = records.of("closing")
     if closing and closing[-1]["exit"] == 4:
         lines = [line.strip() for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-        told_by_pytest = [line for line in lines if "error:" in line.lower()]
+        told_by_pytest = [line for line in lines if "error:" in line.lower() and "usage:" not in line]
         last = (told_by_pytest or lines or ["its configuration is wrong"])[0]
         return "" if records.of("collection_error") else f"pytest refuses to start: {last}"
     if not records.entries and not result.stdout and result.stderr:

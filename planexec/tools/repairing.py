@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Literal
@@ -20,9 +19,11 @@ from planexec.testing.outcomes import TraceReport
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.investigate import sources_of, target_ids
 from planexec.verifiers.interface import Candidate, trouble
+from planexec.verifiers.named import visible_tests
 from planexec.verifiers.related import short_suite_ids
 
 MAX_COVERING = 60
+MAX_JUDGES = 4
 MAX_SURVIVORS = 20
 SHOWN_SUSPECTS = 12
 
@@ -44,9 +45,11 @@ class Repair:
     def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
         """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
         candidate = workbench.candidate()
-        targets = candidate.frozen.ids or target_ids(workbench.contract)
+        shown = visible_tests(workbench.contract, candidate.base.entries)
+        targets = [*(candidate.frozen.ids or target_ids(workbench.contract)), *shown]
         workbench.progress("locating the fault")
-        trace = workbench.bench.trace(candidate.tests, [*targets, *short_suite_ids(workbench.bench, targets)])
+        others = short_suite_ids(workbench.bench, targets)
+        trace = workbench.bench.trace(candidate.tests, [*targets, *others], extra=shown)
         if problem := trouble(trace.report, "the base"):
             return ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
         failing = [o.id for name in targets for o in select(trace.report, name) if o.status in {"failed", "error"}]
@@ -89,9 +92,9 @@ class Repair:
             expected=expected_values(check)[-1:] if check else (),
         )
         with ExitStack() as stack:
-            judges = [
-                stack.enter_context(workbench.bench.warm(candidate.tests)) for _ in range(min(os.cpu_count() or 1, 4))
-            ]
+            shown = visible_tests(contract, candidate.base.entries)
+            many = min(workbench.bench.workers, MAX_JUDGES)
+            judges = [stack.enter_context(workbench.bench.warm(candidate.tests, shown)) for _ in range(many)]
             return search(request, *judges)
 
 

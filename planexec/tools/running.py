@@ -8,6 +8,7 @@ import msgspec
 
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.verifiers.interface import trouble
+from planexec.verifiers.named import visible_tests
 from planexec.verifiers.related import selection
 
 SHOWN_TESTS = 20
@@ -34,7 +35,7 @@ class RunTests:
         workbench.progress("running tests")
         candidate = workbench.candidate()
         ids = arguments.ids or selection(candidate, workbench.bench)
-        report = workbench.bench.run(candidate.changes, ids)
+        report = workbench.bench.run(candidate.changes, ids, visible_tests(workbench.contract, candidate.base.entries))
         if problem := trouble(report, "the scratch tree"):
             environment = problem.status == "error"
             return ToolResult(

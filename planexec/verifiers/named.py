@@ -46,3 +46,9 @@ def acceptance(contract: Contract, check: Check, base: Collection[str]) -> dict[
     return {
         (at if at and len(names) == 1 else folder + PurePosixPath(name).name): contract.files[name] for name in names
     }
+
+
+def visible_tests(contract: Contract, base: Collection[str]) -> dict[str, bytes]:
+    """The contract's own tests that whoever writes the fix may see and run."""
+    shown = [check for check in contract.checks.values() if check.arguments.visible]
+    return {path: content for check in shown for path, content in acceptance(contract, check, base).items()}

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,8 +75,12 @@ class Workspace:
         return self.folder / "scratch"
 
     @classmethod
-    def create(cls, repository: Repository, cache: Path, run_id: str, store: ArtifactStore) -> Workspace:
+    def create(
+        cls, repository: Repository, cache: Path, run_id: str, store: ArtifactStore, hidden: Collection[str] = ()
+    ) -> Workspace:
         """Copy the user's tree. ``cache`` is the user's cache folder; an unfinished copy of the run is replaced.
+
+        ``hidden`` are paths that no copy shall hold: the contract and its tests, where they lie in the repository.
 
         Raises EnvironmentFailure where the copy cannot be made (no space, no permission).
         """
@@ -85,14 +89,14 @@ class Workspace:
             discard_folder(folder)
             folder.mkdir(parents=True, mode=0o700)
             mounts = find_mounts(repository.root, repository.ignored(), repository.tracked())
-            skip = {*mounts, *_inside(repository.root, (cache, store.folder))}
+            skip = {*mounts, *_inside(repository.root, (cache, store.folder)), *hidden}
             first = copy_tree(repository.root, folder / "pristine", skip)
             for path in mounts:
                 _mount_point(folder / "pristine", path, (repository.root / path).is_dir())
+            base = _with_left_out(scan(folder / "pristine", store), first)  # flushes: before there is more to flush
             copy_tree(folder / "pristine", folder / "scratch", ())
             for tree in ("pristine", "scratch"):
                 (folder / tree / GIT_FOLDER).mkdir()
-            base = _with_left_out(scan(folder / "pristine", store), first)
             return cls._record(folder, store, repository.root, base, mounts)
 
     @classmethod

@@ -106,6 +106,14 @@ def test_nothing_but_temporary_folders_can_be_written(bubblewrap: Sandbox, place
     assert not Path(place, "planexec-test").exists()
 
 
+def test_devices_work(bubblewrap: Sandbox) -> None:
+    script = (
+        "echo x > /dev/null && head -c 1 /dev/zero > /dev/null && head -c 1 /dev/urandom > /dev/null; : > /dev/full"
+    )
+    result = shell(bubblewrap, script)
+    assert (result.exit_code, result.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("place", ["/tmp", "/var/tmp", "/dev/shm", "$HOME", "$TMPDIR"])
 def test_temporary_folders_are_private(bubblewrap: Sandbox, place: str) -> None:
     name = f"planexec-test-{uuid.uuid4().hex}"

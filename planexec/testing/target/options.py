@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Set
 
 # Option destinations and the value that makes a run complete, in one process, in the written order.
 SETTLED: Dict[str, Any] = {
@@ -38,7 +37,7 @@ SETTLED: Dict[str, Any] = {
 }
 
 # Options of reporting plug-ins that change no outcome, with their number of values: a project that names
-# them in its addopts can be tested where the plug-in is not installed.
+# them in its addopts can be tested where the plug-in is not installed or not loaded.
 REPORTING: Dict[str, Dict[str, str]] = {
     "pytest_cov": {
         "--cov": "?",
@@ -72,15 +71,17 @@ def settle(option: Any, collect_only: bool = False) -> None:
         option.collectonly = True
 
 
-def missing(args: Sequence[str]) -> List[Tuple[str, str]]:
-    """Options in ``args`` that belong to a reporting plug-in that is not installed, with their number of values."""
-    named = {_name(arg) for arg in args}
-    found: List[Tuple[str, str]] = []
-    for module, options in REPORTING.items():
-        wanted = sorted(named.intersection(options))
-        if wanted and importlib.util.find_spec(module) is None:
-            found.extend((name, options[name]) for name in wanted)
-    return found
+def known_options(parser: Any) -> Set[str]:
+    """Every option name that pytest, a loaded plug-in or a ``conftest.py`` has defined."""
+    groups = [*parser._groups, parser._anonymous]
+    return {name for group in groups for option in group.options for name in option.names()}
+
+
+def missing(args: Sequence[str], known: Set[str]) -> Dict[str, str]:
+    """Options in ``args`` of reporting plug-ins that are not loaded, with their number of values."""
+    named = {_name(arg) for arg in args} - known
+    options = {name: values for group in REPORTING.values() for name, values in group.items()}
+    return {name: options[name] for name in sorted(named & set(options))}
 
 
 def _name(arg: str) -> str:
@@ -92,8 +93,8 @@ def _name(arg: str) -> str:
 
 def tolerate(parser: Any, args: Sequence[str]) -> List[str]:
     """Teach ``parser`` the options of ``missing(args)``; they are parsed and ignored. Returns their names."""
-    taught = []
-    for name, values in missing(args):
+    found = missing(args, known_options(parser))
+    for name, values in found.items():
         attributes: Dict[str, Any] = {"dest": "planexec_ignored_" + name.strip("-").replace("-", "_")}
         if values == "0":
             attributes["action"] = "store_true"
@@ -101,10 +102,6 @@ def tolerate(parser: Any, args: Sequence[str]) -> List[str]:
             attributes["action"] = "append"
             if values == "?":
                 attributes.update(nargs="?", const="")
-        try:
-            # Not addoption: that refuses short names.
-            parser.getgroup("planexec: ignored")._addoption(name, **attributes)
-        except ValueError:
-            continue  # the project's own conftest.py defines it
-        taught.append(name)
-    return taught
+        # Not addoption: that refuses short names.
+        parser.getgroup("planexec: ignored")._addoption(name, **attributes)
+    return list(found)
