@@ -9,10 +9,19 @@ from dataclasses import dataclass
 
 from planexec.core import events as e
 from planexec.core import state as s
-from planexec.core.plan import FactIs, Status, Step, affected, ready
+from planexec.core.plan import (
+    ArtifactStored,
+    FactIs,
+    FactRecorded,
+    Predicate,
+    Status,
+    Step,
+    affected,
+    ready,
+    topological,
+)
 
-MAX_ATTEMPTS = 3
-"""A transient failure is retried at most twice (R16)."""
+MAX_ATTEMPTS = s.MAX_ATTEMPTS
 
 BACKOFF = (0.2, 1.0)
 """Seconds before the second and the third attempt."""
@@ -99,7 +108,7 @@ def decide(state: s.RunState) -> Decision:
             return replan(state, broken)
     if startable:
         return Execute(startable[0])
-    if any(step.status is Status.PENDING for step in state.steps):
+    if not state.live() or any(step.status is Status.PENDING for step in state.steps):
         return Conclude(s.BLOCKED, "stuck", diagnosis(state))
     return _at_gate(state)
 
@@ -133,36 +142,56 @@ def _after_failure(state: s.RunState, step: Step) -> Decision:
 
 
 def broken_precondition(state: s.RunState, step: Step) -> e.Failure | None:
-    """The failure that a ready step would start from, when a fact that it needs is missing or otherwise."""
+    """The failure that a ready step would start from, when something that it needs is missing or otherwise."""
     for predicate in step.preconditions:
-        if not isinstance(predicate, FactIs):
-            continue
-        fact = state.fact(predicate.subject)
-        if fact is not None and fact.value == predicate.value:
-            continue
-        found = f"is '{fact.value}': {fact.claim}" if fact else "is not known"
-        return e.Failure(
-            step=step.id,
-            attempt=state.record(step.id).attempt,
-            failure_class=e.FailureClass.PLAN,
-            cause=e.Cause.FALSE_FACT,
-            code="PRECONDITION_LOST",
-            message=f"step '{step.id}' needs {predicate.subject} = '{predicate.value}', but it {found}",
-            recoverability=e.Recoverability.REPLAN,
-            evidence=(fact.id, fact.evidence_ref) if fact else (),
-        )
+        objection, evidence = _unmet(state, predicate)
+        if objection:
+            return e.Failure(
+                step=step.id,
+                attempt=state.record(step.id).attempt,
+                failure_class=e.FailureClass.PLAN,
+                cause=e.Cause.FALSE_FACT,
+                code="PRECONDITION_LOST",
+                message=f"step '{step.id}' needs {objection}",
+                recoverability=e.Recoverability.REPLAN,
+                evidence=evidence,
+            )
     return None
 
 
+def _unmet(state: s.RunState, predicate: Predicate) -> tuple[str, tuple[str, ...]]:
+    """What is missing, with the evidence of what stands instead; predicates that need a verifier are not looked at here."""
+    match predicate:
+        case FactIs(subject, value):
+            fact = state.fact(subject)
+            if fact is None:
+                return f"{subject} = '{value}', but it is not known", ()
+            if fact.value != value:
+                return f"{subject} = '{value}', but it is '{fact.value}': {fact.claim}", (fact.id, fact.evidence_ref)
+        case FactRecorded(subjects):
+            missing = [subject for subject in subjects if state.fact(subject) is None]
+            if missing:
+                return f"facts about {', '.join(missing)}, but there are none", ()
+        case ArtifactStored(name) if name not in state.artifacts:
+            return f"the artifact '{name}', but it is not stored", ()
+    return "", ()
+
+
 def replan(state: s.RunState, failure: e.Failure) -> Replan:
-    """Find the root and what hangs on it (R20), and which completed steps have to be withdrawn."""
+    """Find the root and what hangs on it (R20), and which completed steps have to be withdrawn, each after what it rests on.
+
+    The step that failed is always replaced, also where the root lies elsewhere: kept, it would only fail again.
+    """
     root = root_of(state, failure)
-    hit = affected(state.steps, {root}) if root else {step.id for step in state.live()}
+    roots = {root} | {
+        step.id for step in state.live() if step.id == failure.step and step.status is not Status.COMPLETED
+    }
+    hit = affected(state.steps, roots) if root else {step.id for step in state.live()}
     live = [step for step in state.live() if step.id in hit]
     trigger = e.ReplanTriggered(
         trigger=failure.code.lower(), failure=failure, root=root, affected=tuple(step.id for step in live)
     )
-    return Replan(trigger, tuple(step.id for step in live if step.status is Status.COMPLETED))
+    return Replan(trigger, tuple(step.id for step in topological(live) if step.status is Status.COMPLETED))
 
 
 def root_of(state: s.RunState, failure: e.Failure) -> str:
@@ -173,10 +202,12 @@ def root_of(state: s.RunState, failure: e.Failure) -> str:
         producers = [step.id for step in state.live() if "patch" in step.artifacts and step.status is Status.COMPLETED]
         return producers[-1] if producers else failure.step
     if failure.cause is e.Cause.FALSE_FACT:
-        corrected = [fact for fact in state.facts if fact.corrects and fact.id in failure.evidence]
-        originals = {fact.id: fact for fact in state.facts}
-        if corrected:
-            return originals[corrected[0].corrects].step
+        by_id = {fact.id: fact for fact in state.facts}
+        corrections = [by_id[name] for name in failure.evidence if name in by_id and by_id[name].corrects]
+        live = {step.id for step in state.live()}
+        producers = [by_id[fact.corrects].step for fact in corrections if by_id[fact.corrects].step in live]
+        if producers:
+            return producers[0]
     return failure.step
 
 

@@ -165,7 +165,9 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def _within_strings(source: str) -> Iterator[int]:
     for node in ast.walk(ast.parse(source)):
-        text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+        text = isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+        )
         if text and isinstance(node, ast.expr):
             yield from range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
 

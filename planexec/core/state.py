@@ -13,12 +13,17 @@ import msgspec
 from msgspec.structs import replace
 
 from planexec.core import events as e
-from planexec.core.plan import Status, Step, ready
+from planexec.core.plan import Status, Step, cycle, ready
 
 PASSED = "passed"
 RUNNING, WAITING, BLOCKED = "running", "waiting", "blocked"
 FAILED, SUCCEEDED, INTERRUPTED = "failed", "succeeded", "interrupted"
 ENDED = frozenset({BLOCKED, FAILED, SUCCEEDED})
+VERDICTS = frozenset({PASSED, "failed", "inconclusive", "error"})
+"""What a verifier may say of a check."""
+
+MAX_ATTEMPTS = 3
+"""A transient failure is retried at most twice (R16)."""
 
 
 class IllegalEventError(ValueError):
@@ -169,6 +174,9 @@ def _with_record(state: RunState, name: str, **changes: Any) -> dict[str, StepRe
 
 def _run_started(state: RunState, event: e.RunStarted) -> RunState:
     _need(not state.run_id, "the run has started already")
+    _need(bool(event.run_id and event.snapshot), "a run has a name and a base")
+    _need(bool(event.required_checks), "nothing is required: nothing could be proved")
+    _need(event.replan_budget >= 0 and event.corrections >= 0, "a budget is negative")
     return RunState(
         run_id=event.run_id,
         goal=event.goal,
@@ -202,8 +210,8 @@ def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
         "the revision does not follow",
     )
     _need(not event.spends_budget or state.replans_left > 0, "the replan budget is spent")
-    _need(event.spends_budget or state.revision == 0, "a replan spends the budget")
-    _need(len({step.id for step in event.steps}) == len(event.steps), "two steps have one id")
+    _need(event.spends_budget == (state.revision > 0), "a replan spends the budget, the first plan does not")
+    _graph(event.steps)
     before = {step.id: step for step in state.steps}
     for step in event.steps:
         old = before.get(step.id)
@@ -248,9 +256,19 @@ def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
     )
 
 
+def _graph(steps: tuple[Step, ...]) -> None:
+    """A plan is a graph without cycles over its own live steps: what ``rules`` explains to the planner is a must here."""
+    _need(len({step.id for step in steps}) == len(steps), "two steps have one id")
+    live = {step.id: step for step in steps if step.status is not Status.SUPERSEDED}
+    _need(bool(live), "the plan has no steps")
+    _need(all(live.keys() >= set(step.depends_on) for step in live.values()), "a dependency is missing or superseded")
+    _need(not cycle(list(live.values())), "the dependencies form a cycle")
+
+
 def _step_started(state: RunState, event: e.StepStarted) -> RunState:
     _step(state, event.step, Status.PENDING)
     _need(state.trigger is None, "a replan is due")
+    _need(event.attempt == state.record(event.step).attempt + 1, "the attempt does not follow")
     _need(
         event.step in {step.id for step in ready(state.steps)},
         f"the dependencies of '{event.step}' are not completed",
@@ -270,6 +288,7 @@ def _step_started(state: RunState, event: e.StepStarted) -> RunState:
 def _action_started(state: RunState, event: e.ActionStarted) -> RunState:
     _step(state, event.step, Status.RUNNING)
     record = state.record(event.step)
+    _need(bool(event.action), "an action has a name")
     _need(not record.open_action, f"action '{record.open_action}' is still open")
     return replace(state, records=_with_record(state, event.step, actions=record.actions + 1, open_action=event.action))
 
@@ -277,7 +296,7 @@ def _action_started(state: RunState, event: e.ActionStarted) -> RunState:
 def _observation_recorded(state: RunState, event: e.ObservationRecorded) -> RunState:
     _step(state, event.step, Status.RUNNING)
     record = state.record(event.step)
-    _need(record.open_action == event.action, f"action '{event.action}' is not open")
+    _need(bool(event.action) and record.open_action == event.action, f"action '{event.action}' is not open")
     records = _with_record(
         state,
         event.step,
@@ -290,10 +309,12 @@ def _observation_recorded(state: RunState, event: e.ObservationRecorded) -> RunS
 
 
 def _fact_committed(state: RunState, event: e.FactCommitted) -> RunState:
-    _running(state)
+    _step(state, event.fact.step, Status.RUNNING)
+    _need(bool(event.fact.evidence_ref), "a fact needs evidence")
     _need(all(fact.id != event.fact.id for fact in state.facts), f"fact '{event.fact.id}' stands already")
     known = state.fact(event.fact.subject)
     corrects = event.fact.corrects
+    _need(not corrects or (known is not None and corrects == known.id), f"'{corrects}' is not the fact that stands")
     if known is not None and known.value != event.fact.value:
         _need(
             corrects == known.id,
@@ -309,6 +330,7 @@ def _claim_rejected(state: RunState, event: e.ClaimRejected) -> RunState:
 
 def _regression_frozen(state: RunState, event: e.RegressionFrozen) -> RunState:
     _step(state, event.step, Status.RUNNING)
+    _need(state.frozen.step in {"", event.step}, f"'{state.frozen.step}' has frozen the regression test already")
     return replace(state, frozen=Frozen(event.files, event.ids, event.step))
 
 
@@ -316,6 +338,7 @@ def _step_completed(state: RunState, event: e.StepCompleted) -> RunState:
     _step(state, event.step, Status.RUNNING)
     record = state.record(event.step)
     _need(not record.open_action, f"action '{record.open_action}' is still open")
+    _need(bool(event.snapshot), "a completed step leaves a snapshot")
     _need(bool(event.evidence), "a completed step needs evidence")
     _need(all(each.status == PASSED for each in event.evidence), "the evidence does not pass")
     return replace(
@@ -342,6 +365,10 @@ def _step_retried(state: RunState, event: e.StepRetried) -> RunState:
         failure is not None and failure.recoverability is e.Recoverability.RETRY,
         "the failure is not transient",
     )
+    attempt = state.record(event.step).attempt
+    _need(state.trigger is None, "a replan is due")
+    _need(event.attempt == attempt + 1, "the attempt does not follow")
+    _need(attempt < MAX_ATTEMPTS, f"{attempt} attempts are enough")
     return replace(state, steps=_with_status(state, event.step, Status.PENDING))
 
 
@@ -357,8 +384,10 @@ def _step_recovered(state: RunState, event: e.StepRecovered) -> RunState:
 
 
 def _step_invalidated(state: RunState, event: e.StepInvalidated) -> RunState:
-    _step(state, event.step, Status.COMPLETED)
-    _need(bool(event.evidence), "an invalidation needs evidence")
+    step = _step(state, event.step, Status.COMPLETED)
+    _need(bool(event.evidence and event.checkpoint), "an invalidation needs evidence and a tree to go back to")
+    resting = [s.id for s in state.live() if step.id in s.depends_on and s.status in {Status.COMPLETED, Status.RUNNING}]
+    _need(not resting, f"'{', '.join(resting)}' rests on '{step.id}' and must be withdrawn first")
     frozen = Frozen() if state.frozen.step == event.step else state.frozen
     return replace(
         state,
@@ -366,9 +395,16 @@ def _step_invalidated(state: RunState, event: e.StepInvalidated) -> RunState:
         snapshot=event.checkpoint,
         refuted=(*state.refuted, *event.refuted),
         frozen=frozen,
+        artifacts=_without(state, step),
         gate="",
         checks={name: CheckState(check.verifier) for name, check in state.checks.items()},
     )
+
+
+def _without(state: RunState, step: Step) -> dict[str, str]:
+    """The stored artifacts that do not come from ``step`` alone."""
+    others = {name for s in state.live() if s.id != step.id and s.status is Status.COMPLETED for name in s.artifacts}
+    return {name: digest for name, digest in state.artifacts.items() if name not in step.artifacts or name in others}
 
 
 def _replan_triggered(state: RunState, event: e.ReplanTriggered) -> RunState:
@@ -376,6 +412,7 @@ def _replan_triggered(state: RunState, event: e.ReplanTriggered) -> RunState:
     _need(state.trigger is None, "a replan is due already")
     _need(state.revision > 0, "there is no plan")
     _need(all(step.status is not Status.RUNNING for step in state.steps), "a step is running")
+    _need({step.id for step in state.steps} >= {*event.affected}, "a step is affected that does not exist")
     return replace(state, trigger=event, refusals=0, findings=())
 
 
@@ -388,6 +425,7 @@ def _gate_started(state: RunState, event: e.GateStarted) -> RunState:
     _running(state)
     _need(state.trigger is None, "a replan is due")
     _need(_all_completed(state), "a step is not completed")
+    _need(event.snapshot == state.snapshot, "the gate judges another tree than the plan left")
     checks = {name: CheckState(check.verifier) for name, check in state.checks.items()}
     return replace(state, gate=event.snapshot, checks=checks)
 
@@ -399,10 +437,12 @@ def _all_completed(state: RunState) -> bool:
 
 def _check_judged(state: RunState, event: e.CheckJudged) -> RunState:
     _running(state)
-    _need(bool(state.gate), "the gate is not open")
+    _need(bool(state.gate) and state.trigger is None, "the gate is not open")
     check = state.checks.get(event.check)
     if check is None:
         raise IllegalEventError(f"no check '{event.check}'")
+    _need(check.status == "pending", f"check '{event.check}' is judged already")
+    _need(event.evidence.status in VERDICTS, f"'{event.evidence.status}' is no verdict")
     judged = replace(check, status=event.evidence.status, evidence=event.evidence)
     return replace(state, checks={**state.checks, event.check: judged})
 
@@ -411,6 +451,8 @@ def _run_ended(state: RunState, event: e.RunEnded) -> RunState:
     _need(state.status in {RUNNING, WAITING}, f"the run is {state.status}")
     _need(event.status in {SUCCEEDED, BLOCKED, FAILED, WAITING}, f"'{event.status}' is no way to end")
     if event.status == SUCCEEDED:
+        _running(state)
+        _need(state.trigger is None, "a replan is due")
         _need(
             bool(state.gate) and all(check.status == PASSED for check in state.checks.values()),
             "a check has not passed",
