@@ -203,7 +203,11 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
             replan_budget=contract.limits.replan_budget,
             corrections=contract.limits.corrections,
             actions_per_step=contract.limits.actions_per_step,
-            base={"commit": run.repository.head, "repository": str(run.repository.root)},
+            base={
+                "commit": run.repository.head,
+                "repository": str(run.repository.root),
+                "workspace": run.workspace.key,
+            },
             settings=chosen,
             snapshot=run.store.put(base.encode()),
         )

@@ -5,6 +5,7 @@ The names are the first seed's ``validate_*``. A finding says what is wrong and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +30,18 @@ def validate_plan(
     tools: Collection[str],
     known: Collection[str] = (),
 ) -> list[str]:
-    """Everything about a plan that can be told before it runs. ``known`` are subjects of facts that stand already."""
+    """Everything about a first plan that can be told before it runs. ``known`` are subjects of facts that stand already."""
+    done = [step for step in proposal.steps if step.status is not Status.PENDING]
+    return [
+        *(f"step '{step.id}' is proposed as {step.status.value}; a new step is pending" for step in done),
+        *_validate(proposal, scope, required_checks, tools, known),
+    ]
+
+
+def _validate(
+    proposal: Proposal, scope: str, required_checks: Mapping[str, str], tools: Collection[str], known: Collection[str]
+) -> list[str]:
+    """What holds of every plan, whatever the statuses of its steps."""
     steps = [step for step in proposal.steps if step.status is not Status.SUPERSEDED]
     structure = [
         *validate_scope(proposal.scope, scope),
@@ -59,7 +71,7 @@ def validate_replan(state: RunState, proposal: Proposal, tools: Collection[str])
         *validate_completed_steps_unchanged(state, proposal.steps),
         *validate_unaffected_steps_unchanged(state, proposal.steps),
         *validate_statuses(state, proposal.steps),
-        *validate_plan(proposal, state.scope, state.required_checks, tools, known),
+        *_validate(proposal, state.scope, state.required_checks, tools, known),
     ]
 
 
@@ -83,7 +95,7 @@ def validate_dependencies(steps: Sequence[Step]) -> list[str]:
     by_id = {step.id: step for step in steps}
     for step in steps:
         if not p.ID_PATTERN.match(step.id):
-            findings.append(f"step id '{step.id}' must match {p.ID_PATTERN.pattern}")
+            findings.append(f"step id '{step.id}' must be a letter, then letters, digits, '_' and '-'")
         if step.status is Status.SUPERSEDED:
             continue
         for parent in step.depends_on:
@@ -114,8 +126,8 @@ def validate_step_contracts(steps: Sequence[Step]) -> list[str]:
             findings.append(f"step '{step.id}' writes but has no rollback")
         if step.risk not in RISKS:
             findings.append(f"step '{step.id}': risk '{step.risk}' is not one of {', '.join(sorted(RISKS))}")
-        if step.estimate < 0 or step.weight < 0:
-            findings.append(f"step '{step.id}': estimate and weight cannot be negative")
+        if not (0 <= step.estimate < math.inf and 0 <= step.weight < math.inf):
+            findings.append(f"step '{step.id}': estimate and weight are numbers from 0 on")
         if TOOL_LEVEL.match(step.goal):
             findings.append(f"step '{step.id}' is a single tool call, not a step: '{step.goal}'")
     return findings
@@ -135,6 +147,7 @@ def validate_tools(steps: Sequence[Step], tools: Collection[str]) -> list[str]:
 def validate_done_when(steps: Sequence[Step], required_checks: Mapping[str, str]) -> list[str]:
     """``done_when`` is bound to something that can be observed: a predicate of the closed set, about a check that exists."""
     findings = []
+    freezing: dict[str, str] = {}
     for step in steps:
         if not step.done_when.strip():
             findings.append(f"step '{step.id}' has no done_when")
@@ -147,6 +160,11 @@ def validate_done_when(steps: Sequence[Step], required_checks: Mapping[str, str]
                 findings.append(f"step '{step.id}': predicate about the unknown check '{predicate.check}'")
             if isinstance(predicate, p.FactRecorded) and not predicate.subjects:
                 findings.append(f"step '{step.id}': a fact_recorded predicate names no subject")
+            if isinstance(predicate, p.RegressionRed) and freezing.setdefault(predicate.check, step.id) != step.id:
+                first = freezing[predicate.check]
+                findings.append(
+                    f"step '{step.id}': '{first}' freezes the regression test already; afterwards ask for regression_green"
+                )
     return findings
 
 
@@ -172,9 +190,15 @@ def validate_inputs(steps: Sequence[Step], known: Collection[str]) -> list[str]:
             if name not in produced
         ]
         findings += [
-            f"step '{step.id}' needs a fact about '{predicate.subject}', which no earlier step records"
+            f"step '{step.id}' needs a fact about '{subject}', which no earlier step records"
             for predicate in step.preconditions
-            if isinstance(predicate, p.FactIs) and predicate.subject not in subjects
+            for subject in _subjects(predicate)
+            if subject not in subjects
+        ]
+        findings += [
+            f"step '{step.id}' needs the artifact '{predicate.name}', which no earlier step produces"
+            for predicate in step.preconditions
+            if isinstance(predicate, p.ArtifactStored) and predicate.name not in produced
         ]
         findings += [
             f"step '{step.id}': a precondition must be about a fact or a stored artifact"
@@ -186,7 +210,16 @@ def validate_inputs(steps: Sequence[Step], known: Collection[str]) -> list[str]:
 
 def recorded(step: Step) -> set[str]:
     """The subjects about which the step's predicates demand facts."""
-    return {s for predicate in step.predicates if isinstance(predicate, p.FactRecorded) for s in predicate.subjects}
+    return {subject for predicate in step.predicates for subject in _subjects(predicate)}
+
+
+def _subjects(predicate: p.Predicate) -> tuple[str, ...]:
+    match predicate:
+        case p.FactRecorded(subjects):
+            return subjects
+        case p.FactIs(subject):
+            return (subject,)
+    return ()
 
 
 def validate_distinct(steps: Sequence[Step]) -> list[str]:
@@ -227,15 +260,22 @@ def validate_statuses(state: RunState, proposed: Sequence[Step]) -> list[str]:
     """A proposal cannot declare anything done: new steps are pending, old ones as they are or superseded when affected."""
     before = {step.id: step for step in state.steps}
     hit = set(state.trigger.affected) if state.trigger else set()
+    past = {step.id for plan in state.plan_history for step in plan}
     findings = []
     for step in proposed:
         old = before.get(step.id)
-        if old is not None and (step == old or (step.id in hit and step == replace(old, status=Status.SUPERSEDED))):
+        if old is not None and step == old:
+            if step.id in hit and step.status is Status.BLOCKED:
+                findings.append(f"step '{step.id}' is blocked and affected: supersede it, or leave it out")
+            continue
+        if old is not None and step.id in hit and step == replace(old, status=Status.SUPERSEDED):
             continue
         if step.status is not Status.PENDING:
             findings.append(f"step '{step.id}' is proposed as {step.status.value}; a new step is pending")
         elif old is not None and old.status is Status.SUPERSEDED:
             findings.append(f"step id '{step.id}' belongs to a superseded step; choose another")
-        elif state.record(step.id).attempt and step.id in before:
+        elif state.record(step.id).attempt:
             findings.append(f"step '{step.id}' has been run already; give its replacement another id")
+        elif old is None and step.id in past:
+            findings.append(f"step id '{step.id}' belongs to an earlier revision; choose another")
     return findings

@@ -205,10 +205,7 @@ def _proposal_refused(state: RunState, event: e.ProposalRefused) -> RunState:
 def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
     _running(state)
     _need(state.revision == 0 or state.trigger is not None, "no proposal was asked for")
-    _need(
-        event.revision == state.revision + 1 and event.parent == state.revision,
-        "the revision does not follow",
-    )
+    _need(event.revision == state.revision + 1 and event.parent == state.revision, "the revision does not follow")
     _need(not event.spends_budget or state.replans_left > 0, "the replan budget is spent")
     _need(event.spends_budget == (state.revision > 0), "a replan spends the budget, the first plan does not")
     _graph(event.steps)
@@ -270,17 +267,10 @@ def _step_started(state: RunState, event: e.StepStarted) -> RunState:
     _need(state.trigger is None, "a replan is due")
     _need(event.attempt == state.record(event.step).attempt + 1, "the attempt does not follow")
     _need(
-        event.step in {step.id for step in ready(state.steps)},
-        f"the dependencies of '{event.step}' are not completed",
+        event.step in {step.id for step in ready(state.steps)}, f"the dependencies of '{event.step}' are not completed"
     )
     records = _with_record(
-        state,
-        event.step,
-        attempt=event.attempt,
-        checkpoint=event.checkpoint,
-        failure=None,
-        open_action="",
-        evidence=(),
+        state, event.step, attempt=event.attempt, checkpoint=event.checkpoint, failure=None, open_action="", evidence=()
     )
     return replace(state, steps=_with_status(state, event.step, Status.RUNNING), records=records)
 
@@ -316,10 +306,7 @@ def _fact_committed(state: RunState, event: e.FactCommitted) -> RunState:
     corrects = event.fact.corrects
     _need(not corrects or (known is not None and corrects == known.id), f"'{corrects}' is not the fact that stands")
     if known is not None and known.value != event.fact.value:
-        _need(
-            corrects == known.id,
-            f"'{event.fact.subject}' stands otherwise; a correction must name '{known.id}'",
-        )
+        _need(corrects == known.id, f"'{event.fact.subject}' stands otherwise; a correction must name '{known.id}'")
     return replace(state, facts=(*state.facts, event.fact))
 
 
@@ -361,10 +348,7 @@ def _step_failed(state: RunState, event: e.StepFailed) -> RunState:
 def _step_retried(state: RunState, event: e.StepRetried) -> RunState:
     _step(state, event.step, Status.BLOCKED)
     failure = state.record(event.step).failure
-    _need(
-        failure is not None and failure.recoverability is e.Recoverability.RETRY,
-        "the failure is not transient",
-    )
+    _need(failure is not None and failure.recoverability is e.Recoverability.RETRY, "the failure is not transient")
     attempt = state.record(event.step).attempt
     _need(state.trigger is None, "a replan is due")
     _need(event.attempt == attempt + 1, "the attempt does not follow")

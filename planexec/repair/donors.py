@@ -17,8 +17,9 @@ from planexec.repair.mentions import Kind, Mention, ModuleIndex, index, locals_o
 from planexec.repair.source import Function, Source
 
 MAX_FILES = 400
-MAX_BYTES = 6_000_000
+MAX_BYTES = 1_500_000
 MAX_DONORS = 60
+MAX_CONSTANTS = 300
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 # Functions that are taken for each other, in the habit of those who write them.
 CONFUSED = (
@@ -63,9 +64,13 @@ class Donor:
 
 
 @lru_cache(maxsize=65536)
-def likeness(one: str, other: str) -> float:
-    """How alike two names look, from 0 to 1."""
-    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio()
+def is_alike(one: str, other: str) -> bool:
+    """Whether two names look so alike that one may be a slip for the other."""
+    if not one or not other or 1.4 * min(len(one), len(other)) < 0.7 * (len(one) + len(other)) - 0.01:
+        return False  # the ratio below cannot reach 0.7
+    if len(one) + len(other) > 80 or not {one[0], one[-1]} & {other[0], other[-1]}:
+        return False
+    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio() >= 0.7
 
 
 class Donors:
@@ -73,11 +78,14 @@ class Donors:
 
     def __init__(self, sources: Mapping[str, bytes], order: Iterable[str] = ()) -> None:
         self._data = sources
-        self._order = list(dict.fromkeys([*(path for path in order if path in sources), *sorted(sources)]))
+        first = [path for path in order if path in sources]
+        near = sorted(sources, key=lambda path: (-_shared_folders(path, first[0] if first else ""), path))
+        self._order = list(dict.fromkeys([*first, *near]))
         self._sources: dict[str, Source | None] = {}
         self._modules: dict[str, ModuleIndex] = {}
         self._locals: dict[Function, dict[str, int]] = {}
         self._read: dict[Function, frozenset[str]] = {}
+        self._constant_donors: dict[tuple[str, str], list[tuple[str, float, str]]] = {}
         self._tables: dict[tuple[Kind, str], dict[tuple[str, str, bool], str]] = {}
 
     def source(self, path: str) -> Source | None:
@@ -172,14 +180,26 @@ class Donors:
 
     def constants(self, source: Source, value: object, function: Function | None) -> list[Donor]:
         """Constants, as ``repr``, of the type of ``value``: same function, module, repository."""
+        wanted = type(value).__name__
         found: dict[str, tuple[float, str]] = {}
         for each in self.module(source).of("constant"):
-            if function is not None and _within(each, function) and _is_like(each.text, value):
+            if function is not None and _within(each, function) and each.receiver == wanted:
                 _keep(found, each.text, 0.1, f"{source.path}:{each.line}")
-        for place, _, text, _, origin in self._table("constant", source):
-            if _is_like(text, value):
-                _keep(found, text, 0.3 + 0.3 * place, origin)
+        for text, penalty, origin in self._constants(source, wanted):
+            _keep(found, text, penalty, origin)
         return self._ranked(repr(value), found)
+
+    def _constants(self, source: Source, wanted: str) -> list[tuple[str, float, str]]:
+        """Constants of a type outside the function: text, penalty, origin. Of long tables only the beginning."""
+        if (source.path, wanted) not in self._constant_donors:
+            found: dict[str, tuple[str, float, str]] = {}
+            for place, module in enumerate([self.module(source), *self.modules]):
+                mentions = [each for each in module.of("constant") if each.receiver == wanted][:MAX_CONSTANTS]
+                for each in mentions if len(found) < 2 * MAX_CONSTANTS else ():
+                    penalty = 0.3 if place == 0 else 0.6
+                    found.setdefault(each.text, (each.text, penalty, f"{module.path}:{each.line}"))
+            self._constant_donors[source.path, wanted] = list(found.values())
+        return self._constant_donors[source.path, wanted]
 
     def keywords(self, called: str) -> list[Donor]:
         """Keyword names used in calls of ``called`` or declared by functions of that name anywhere."""
@@ -247,7 +267,7 @@ class Donors:
 
     def _ranked(self, name: str, found: Mapping[str, tuple[float, str]]) -> list[Donor]:
         donors = [
-            Donor(text, penalty - (0.1 if name and likeness(name, text) >= 0.7 else 0.0), origin)
+            Donor(text, penalty - (0.1 if is_alike(name, text) else 0.0), origin)
             for text, (penalty, origin) in found.items()
             if text != name
         ]
@@ -276,9 +296,14 @@ def _within(mention: Mention, function: Function) -> bool:
     return function.lineno <= mention.line <= (function.end_lineno or function.lineno)
 
 
-def _is_like(text: str, value: object) -> bool:
-    """Whether the constant written ``text`` has the type of ``value`` and is short enough to be a donor."""
-    return len(text) <= 80 and type(ast.literal_eval(text)) is type(value)
+def _shared_folders(one: str, other: str) -> int:
+    """How many leading folders two paths have in common."""
+    shared = 0
+    for left, right in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
+        if left != right:
+            break
+        shared += 1
+    return shared
 
 
 def _keep(found: dict[str, tuple[float, str]], text: str, penalty: float, origin: str) -> None:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from planexec.repair.source import Source, parse
+from planexec.repair.source import Source, header_lines, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,60 +69,69 @@ def splice(source: Source, start: int, end: int, text: str) -> tuple[int, int, b
 
 @dataclass
 class Sieve:
-    """Lets through the candidates that parse, differ from the base and differ from all before them."""
+    """Lets through the candidates that parse, differ from the base and differ from all before them.
+
+    Only the statement around the edit is parsed again: whole files would take longer than their tests.
+    """
 
     _seen: set[bytes] = field(default_factory=set)
-    _bases: dict[tuple[str, tuple[int, ...]], bytes] = field(default_factory=dict)
+    _chunks: dict[tuple[str, int, int], bytes | None] = field(default_factory=dict)
+    _lines: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
 
     def admit(self, source: Source, edit: Edit) -> Candidate | None:
         """The candidate of ``edit`` on ``source``, or None when it is broken, idle or known."""
-        content = edit.apply(source.data)
-        tree = _tree_of(source, content)
-        if tree is None:
-            return None
-        route = _route(source.tree, edit.line)
-        key = _key(source.path, tree, route, source.tree)
-        if (source.path, route) not in self._bases:
-            self._bases[source.path, route] = _key(source.path, source.tree, route, source.tree)
-        if key == self._bases[source.path, route] or key in self._seen:
+        chunk = self._chunk(source, edit)
+        key = _key(source, edit.apply(source.data), chunk, len(edit.replacement) - (edit.end - edit.start))
+        if key is None or key == self._chunks[source.path, *chunk] or key in self._seen:
             return None
         self._seen.add(key)
-        return Candidate(edit, content, key)
+        return Candidate(edit, edit.apply(source.data), key)
+
+    def _chunk(self, source: Source, edit: Edit) -> tuple[int, int]:
+        """Bytes of the whole lines of the statement around the edit that parse alone; of the file if there is none."""
+        whole = (len(source.bom), len(source.data))
+        if (source.path, edit.line) not in self._lines:
+            self._lines[source.path, edit.line] = _lines_around(source, edit.line)
+        for chunk in (self._lines[source.path, edit.line], whole):
+            if (source.path, *chunk) not in self._chunks:
+                self._chunks[source.path, *chunk] = _key(source, source.data, chunk, 0)
+            inside = chunk[0] <= edit.start and edit.end <= chunk[1]
+            if inside and self._chunks[source.path, *chunk] is not None:
+                return chunk
+        return whole
 
 
-def _tree_of(source: Source, content: bytes) -> ast.Module | None:
-    try:
-        return parse(content[len(source.bom) :].decode(source.encoding))
-    except ValueError:
-        return None
-
-
-def _route(tree: ast.Module, line: int) -> tuple[int, ...]:
-    """Positions in bodies that lead to the innermost definition holding ``line``: only that one need be compared."""
-    route: list[int] = []
-    body = tree.body
+def _lines_around(source: Source, line: int) -> tuple[int, int]:
+    """Bytes of the lines of the innermost statement, in bodies of definitions only, that holds ``line``."""
+    body, found = source.tree.body, (0, 0)
     while True:
-        at = next((i for i, each in enumerate(body) if each.lineno <= line <= (each.end_lineno or each.lineno)), None)
-        if at is None:
-            return tuple(route)
-        route.append(at)
-        node = body[at]
-        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or line < node.body[0].lineno:
-            return tuple(route)
+        node = next((each for each in body if _first(each) <= line <= (each.end_lineno or each.lineno)), None)
+        if node is None:
+            return found
+        start, end = source.line_start(_first(node)), source.line_end(node.end_lineno or node.lineno)
+        first, last = source.byte_offset(start), source.byte_offset(end)
+        if first is None or last is None:
+            return found
+        found = (first, last)
+        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or line < _first(node.body[0]):
+            return found
         body = node.body
 
 
-def _key(path: str, tree: ast.Module, route: tuple[int, ...], base: ast.Module) -> bytes:
-    """A digest of the part of ``tree`` at ``route``; of all of it where the edit changed the shape on the way."""
-    body, base_body = tree.body, base.body
-    node: ast.AST = tree
-    for depth, place in enumerate(route):
-        if len(body) != len(base_body):
-            if depth == len(route) - 1:
-                break
-            node = tree
-            break
-        node = body[place]
-        body, base_body = getattr(body[place], "body", []), getattr(base_body[place], "body", [])
-    text = f"{path}\0{route}\0{ast.dump(node)}"
-    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+def _first(node: ast.stmt) -> int:
+    return header_lines(node)[0]
+
+
+def _key(source: Source, content: bytes, chunk: tuple[int, int], growth: int) -> bytes | None:
+    """A digest of the tree of ``chunk``, whose end moved by ``growth``; None where it does not parse."""
+    start, end = chunk
+    try:
+        text = content[start : end + growth].decode(source.encoding)
+    except ValueError:
+        return None
+    # Indented lines parse as a body.
+    tree = parse(f"class _:\n{text}" if text[:1] in {" ", "\t"} else text)
+    if tree is None:
+        return None
+    identity = f"{source.path}\0{start}\0{end}\0{ast.dump(tree)}"
+    return blake2b(identity.encode(errors="surrogatepass"), digest_size=16).digest()

@@ -10,13 +10,17 @@ from typing import Literal
 from planexec.repair.source import Function, Source
 
 Kind = Literal["name", "attribute", "constant", "key", "keyword", "call"]
+LONGEST = 80  # characters of a constant that may be a donor
 _KEY_METHODS_READ = {"get", "pop", "getlist"}
 _KEY_METHODS_WRITE = {"setdefault"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One mention. ``receiver`` is the last word of what an attribute or key hangs on, or of what is called."""
+    """One mention.
+
+    ``receiver`` is the last word of what an attribute or key hangs on, or of what is called; of a constant, its type.
+    """
 
     kind: Kind
     text: str
@@ -95,8 +99,8 @@ def _mentions(node: ast.AST, function: Function | None) -> Iterator[Mention]:
         case ast.Attribute():
             stored = not isinstance(node.ctx, ast.Load)
             yield Mention("attribute", node.attr, node.lineno, function, last_word(node.value), stored)
-        case ast.Constant(value=str() | int() | float() | bytes() | None):
-            yield Mention("constant", repr(node.value), node.lineno, function)
+        case ast.Constant(value=str() | int() | float() | bytes()) if len(repr(node.value)) <= LONGEST:
+            yield Mention("constant", repr(node.value), node.lineno, function, type(node.value).__name__)
         case ast.Subscript(slice=ast.Constant(value=str() as key)):
             stored = isinstance(node.ctx, ast.Store)
             yield Mention("key", key, node.lineno, function, last_word(node.value), stored)

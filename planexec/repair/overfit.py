@@ -58,8 +58,9 @@ def _idle_operations(text: str) -> int:
 
 def _is_idle(node: ast.AST) -> bool:
     match node:
-        case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=0)) | ast.BinOp(
-            op=ast.Add(), left=ast.Constant(value=0)
+        case (
+            ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=0))
+            | ast.BinOp(op=ast.Add(), left=ast.Constant(value=0))
         ):
             return True
         case ast.BinOp(op=ast.Mult() | ast.Div() | ast.Pow() | ast.FloorDiv(), right=ast.Constant(value=1)):

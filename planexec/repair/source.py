@@ -75,6 +75,10 @@ class Source:
         """The first character of ``line``, which counts from 1."""
         return self._starts[min(line, len(self._starts)) - 1]
 
+    def line_end(self, line: int) -> int:
+        """The place behind ``line`` and before its line end."""
+        return self.line_start(line) + len(self.line_text(line))
+
     def line_text(self, line: int) -> str:
         """``line`` without its end; empty when the file has no such line."""
         if not 1 <= line <= len(self._starts):

@@ -25,7 +25,8 @@ from planexec.core.errors import EnvironmentFailure
 from planexec.sandbox import seccomp
 from planexec.sandbox.interface import MIB, Command, CommandResult, Limits, Mount, Session
 from planexec.sandbox.limits import ulimit_launcher
-from planexec.sandbox.process import GRACE, LineSession, check_command, readable, run_to_end, spawn
+from planexec.sandbox.process import GRACE, check_command, readable, run_to_end, spawn
+from planexec.sandbox.session import LineSession
 from planexec.sandbox.system import ETC, HOSTS, PROCESSORS, SYSTEM
 
 TEMPORARY_BYTES = 1024 * MIB  # size of /tmp inside; pages are taken as they are written

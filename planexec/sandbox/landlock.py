@@ -19,7 +19,8 @@ from pathlib import Path
 from planexec.core.errors import EnvironmentFailure
 from planexec.sandbox import seccomp, supervised
 from planexec.sandbox.interface import Command, CommandResult, Limits, Mount, Session
-from planexec.sandbox.process import LineSession, check_command, run_to_end
+from planexec.sandbox.process import check_command, run_to_end
+from planexec.sandbox.session import LineSession
 from planexec.sandbox.system import DEVICES, readable_paths
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3

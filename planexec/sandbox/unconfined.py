@@ -7,7 +7,8 @@ from pathlib import Path
 
 from planexec.sandbox import supervised
 from planexec.sandbox.interface import Command, CommandResult, Mount, Session
-from planexec.sandbox.process import LineSession, check_command, run_to_end
+from planexec.sandbox.process import check_command, run_to_end
+from planexec.sandbox.session import LineSession
 
 
 class UnconfinedSandbox:

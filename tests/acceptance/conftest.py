@@ -1,4 +1,4 @@
-"""The command line as a user has it: called in a process of its own, on real repositories, with a cache folder of its own."""
+"""The command line as a user has it: a process of its own, real repositories, a cache folder of its own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class CommandLine:
     environment: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("PLANEXEC", "GIT_", "PYTEST_"))}
+        own = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PLANEXEC", "GIT_", "PYTEST_"))
+        }
         self.environment = {**own, "XDG_CACHE_HOME": str(self.cache), "PYTHONSAFEPATH": "1"}
 
     def __call__(self, *arguments: str | Path, cwd: Path | None = None) -> Done:
@@ -108,7 +110,7 @@ class Shown:
 
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """``planexec run --fixture ... --json``, with the throwaway repository kept; also where tests run in several processes."""
+    """``planexec run --fixture ... --json``, with the throwaway repository kept; once for all test processes."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shown"
     folder.mkdir(exist_ok=True)
@@ -210,7 +212,7 @@ def shop(folder: Path) -> Path:
 
 
 def furnished(folder: Path) -> Path:
-    """The small repository with what is found in a tree that is worked in: ignored and excluded files, links, modes, odd times.
+    """The small repository as people leave it: ignored and excluded files, links, modes, odd times.
 
     The times in the index are stale, so that anything that refreshes it is seen.
     """
@@ -235,7 +237,7 @@ Print = dict[str, tuple[str | int, ...]]
 
 
 def fingerprint(folder: Path) -> Print:
-    """Everything about a tree: kind, content, mode, owner, modification and change times in ns; of ``.git`` the index and HEAD.
+    """Everything about a tree: kind, content, mode, owner, both times in ns, inode; of ``.git`` index, HEAD, config.
 
     Reading changes no file but the access times, which are left out.
     """
@@ -248,12 +250,8 @@ def contents(folder: Path) -> Print:
 
 
 def _paths(folder: Path) -> list[str]:
-    found = []
-    for parent, folders, files in os.walk(folder):
-        if Path(parent) == folder:
-            folders[:] = [name for name in folders if name != ".git"]
-        found += [os.path.relpath(os.path.join(parent, name), folder) for name in (*folders, *files)]
-    return [".", *sorted(found)]
+    found = (path.relative_to(folder) for path in folder.rglob("*"))
+    return [".", *sorted(str(path) for path in found if path.parts[0] != ".git")]
 
 
 def _git_files(folder: Path) -> list[str]:

@@ -146,7 +146,7 @@ def test_the_copies_of_the_run_are_gone(shown: Shown) -> None:
 
 
 def test_someone_else_finds_the_patch_good(shown: Shown, tmp_path: Path) -> None:
-    """git applies it to a clean copy; the project's tests and the contract's hidden ones pass there, without planexec."""
+    """git applies it to a clean copy, and the project's and the contract's tests pass there, without planexec."""
     repository = commit(copied(tmp_path / "clean"))
     (tmp_path / "the.patch").write_text(shown.document["diff"]["patch"])
     assert _judge(repository, tmp_path / "red") != 0
@@ -176,7 +176,13 @@ def test_status_tells_a_person_why_the_plan_changed(shown: Shown) -> None:
     said = shown.planexec("status", cwd=shown.repository)
     assert (said.code, said.err) == (0, "")
     document = shown.document
-    for text in (document["run_id"], "succeeded", document["revisions"][1]["reason"], "keeps inspect", "supersedes reproduce"):
+    for text in (
+        document["run_id"],
+        "succeeded",
+        document["revisions"][1]["reason"],
+        "keeps inspect",
+        "supersedes reproduce",
+    ):
         assert text in said.out
     for step in document["steps"]:
         assert re.search(rf"^  {step['id']} +{step['status']} ", said.out, re.M)

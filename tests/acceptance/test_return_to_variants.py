@@ -1,4 +1,4 @@
-"""A2, its variants: the fixture and the contract with other names, and where there is nothing to fix or nothing to find."""
+"""A2, its variants: other names and places, nothing to fix, nothing to find."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FOUND = {
         fix=("accountsite/handoff.py", SEARCHED.replace("next_path", "return_to")),
     ),
     "another path": Variant(
-        contract=(("returnTo: /settings", "returnTo: /billing?tab=open"), ("expected: /settings", "expected: /billing?tab=open")),
+        contract=(("returnTo: /settings", "returnTo: /billing?a=b"), ("expected: /settings", "expected: /billing?a=b")),
     ),
     "parameter and set-up renamed": Variant(
         edits=(("*.py", "returnTo", "continueAt"), ("tests/*.py", "login_query", "sign_in_parameters")),
@@ -127,7 +127,10 @@ def test_where_the_fault_is_out_of_reach_the_report_says_what_is_open(planexec: 
         '    destination = remembered["path"] if remembered else url_for("pages.home")'
     )
     done = _run(
-        planexec, tmp_path, Variant(edits=((CALLBACK, SEARCHED, twofold),)), "limits:\n  repair_seconds: 6\n  corrections: 1\n"
+        planexec,
+        tmp_path,
+        Variant(edits=((CALLBACK, SEARCHED, twofold),)),
+        "limits:\n  repair_seconds: 6\n  corrections: 1\n",
     )
     assert done.code == 3, done.err
     document = done.document

@@ -12,6 +12,7 @@ from planexec.sandbox.interface import Sandbox
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter
 from planexec.testing.outcomes import TestReport
+
 from .conftest import QUIET, ROOT, write
 
 TEST = """

@@ -41,7 +41,7 @@ def status(*entries: Mapping[str, Any]) -> str:
 
 
 def test_what_the_channel_writes_is_read_back(tmp_path: Path) -> None:
-    with open(tmp_path / "report", "wb") as stream:
+    with (tmp_path / "report").open("wb") as stream:
         channel = Channel(stream.fileno(), KEY)
         channel.emit("start", id="t \udc80 é")
         channel.close(exit=1)

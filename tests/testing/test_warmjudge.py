@@ -88,7 +88,7 @@ def test_limits(judge: WarmJudge) -> None:
     start = time.monotonic()
     endless = judge.judge(change("def answer(x):\n    while True: pass\n"), [ONE], seconds=1)
     assert (endless.outcome, endless.failing) == ("timeout", [ONE])
-    daemon = "import os, time\ndef answer(x):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(60)\n    time.sleep(60)\n"
+    daemon = "import os, time\ndef answer(x):\n    os.fork() or os.setsid()\n    time.sleep(60)\n"
     assert judge.judge(change(daemon), [ONE], seconds=1).outcome == "timeout"
     assert time.monotonic() - start < 20
     greedy = judge.judge(change("def answer(x):\n    return [0] * 10**9\n"), [ONE], seconds=20)

@@ -78,22 +78,27 @@ def member(site: Site) -> Iterator[Edit]:
             yield from site.replace(node, f"{node.id}.{text}", NAME, 1.8, donor=origin)
 
 
+def key(site: Site) -> Iterator[Edit]:
+    """A key of a dictionary by one written or read elsewhere; the other half of a slip comes before all else."""
+    node = site.node
+    place = _key_place(site)
+    if place is not None and isinstance(node, ast.Constant) and isinstance(node.value, str):
+        receiver, stored = place
+        for donor in site.donors.keys(site.source, node.value, receiver, stored=stored):
+            text = _quoted(site, donor.text)
+            yield from site.replace(node, text, NAME, 1.3 + donor.penalty, donor=donor.origin)
+
+
 def constant(site: Site) -> Iterator[Edit]:
-    """A written number, string or bytes by another of the same type; keys are looked for among keys."""
+    """A written number, string or bytes by another of the same type."""
     node = site.node
     assert isinstance(node, ast.Constant)
     if isinstance(node.value, bool) or not isinstance(node.value, (str, bytes, int, float)):
         return
-    key = _key_place(site)
-    if key is not None:
-        receiver, stored = key
-        for donor in site.donors.keys(site.source, str(node.value), receiver, stored=stored):
-            text = _quoted(site, donor.text)
-            yield from site.replace(node, text, NAME, 1.3 + donor.penalty, donor=donor.origin)
+    base = 1.6 if _key_place(site) is None else 2.2
     for donor in site.donors.constants(site.source, node.value, site.function):
         text = donor.text if not isinstance(node.value, str) else _quoted(site, ast.literal_eval(donor.text))
-        cost = 1.6 + (0.6 if key is not None else 0.0) + donor.penalty
-        yield from site.replace(node, text, NAME, cost, donor=donor.origin)
+        yield from site.replace(node, text, NAME, base + donor.penalty, donor=donor.origin)
 
 
 def keyword(site: Site) -> Iterator[Edit]:
@@ -179,7 +184,8 @@ def function_name(site: Site) -> Iterator[Edit]:
 
 
 TEMPLATES = (
-    Template(NAME, (ast.Constant,), 0.2, lambda site: by_cost(constant(site))),
+    Template(NAME, (ast.Constant,), 0.2, lambda site: by_cost(key(site))),
+    Template(NAME, (ast.Constant,), 1.6, lambda site: by_cost(constant(site))),
     Template(NAME, (ast.Name,), 1.2, lambda site: by_cost(name(site))),
     Template(NAME, (ast.Attribute,), 0.9, lambda site: by_cost(attribute(site))),
     Template(NAME, (ast.Name, ast.Attribute), 1.4, lambda site: by_cost(owner(site))),

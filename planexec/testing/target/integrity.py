@@ -67,7 +67,7 @@ def _entries(module: Any, name: str) -> Iterator[Tuple[str, Any]]:
                 for attribute, member in list(vars(value).items()):
                     if isinstance(member, (types.FunctionType, classmethod, staticmethod, property)):
                         yield name + "." + key + "." + attribute, member
-        elif isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+        elif callable(value):
             yield name + "." + key, value
 
 
