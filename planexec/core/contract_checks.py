@@ -152,10 +152,10 @@ def _example(example: c.Example) -> Iterator[Objection]:
 
 
 def _fixtures(example: c.Example) -> Iterator[Objection]:
-    for field, names in {"fixtures": example.fixtures, "fields": tuple(example.fields)}.items():
-        for name in names:
-            if not _is_name(name):
-                yield Objection((field,), f"'{name}' cannot name a fixture", "give the name of a pytest fixture")
+    names: list[tuple[str, str | int, str]] = [("fixtures", i, name) for i, name in enumerate(example.fixtures)]
+    for field, at, name in [*names, *(("fields", name, name) for name in example.fields)]:
+        if not _is_name(name):
+            yield Objection((field, at), f"'{name}' cannot name a fixture", "give the name of a pytest fixture")
     for index, each in enumerate(example.also):
         for fixture, values in each.items():
             place = ("also", index, fixture)

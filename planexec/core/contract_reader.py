@@ -146,7 +146,9 @@ class _Binder:
         verifier = spec.verifier or c.BOUND_BY_NAME.get(name, f"verify_{name}")
         kind, entry, where = self._resolve(path, name, verifier, spec, declared)
         if spec.step and not ID_PATTERN.match(spec.step):
-            raise self._error((*path, "step"), f"'{spec.step}' cannot name a step", "use letters, digits, '_' and '-'")
+            raise self._error(
+                (*path, "step"), f"'{spec.step}' cannot name a step", "use letters, digits, '_' and '-'", value=True
+            )
         arguments = c.Arguments(**{field: getattr(entry, field) for field in c.Arguments.__struct_fields__})
         self._check_arguments(where, name, kind, arguments)
         return c.Check(name, spec.text or name, verifier, kind, arguments, spec.step, entry.options)
@@ -171,21 +173,23 @@ class _Binder:
             hint or did_you_mean(verifier, known) or f"declare it under 'verifiers:', or bind one of {', '.join(known)}"
         )
         at = (*path, "verifier") if spec.verifier else path
-        raise self._error(at, f"check '{check}' has no verifier '{verifier}'", hint)
+        raise self._error(at, f"check '{check}' has no verifier '{verifier}'", hint, value=bool(spec.verifier))
 
     def _kind(self, path: Path, entry: c.VerifierSpec) -> str:
         """The built-in or plug-in verifier that an entry of ``verifiers:`` stands for; their own names stand for themselves."""
         name = str(path[-1])
         if name in c.ARGUMENTS_OF or name in self.plugins:
             if entry.uses not in {"", name}:
-                raise self._error((*path, "uses"), f"'{name}' cannot stand for another verifier", "choose another name")
+                raise self._error(
+                    (*path, "uses"), f"'{name}' cannot stand for another verifier", "choose another name", value=True
+                )
             return name
         if entry.uses:
             if entry.uses in c.ARGUMENTS_OF or entry.uses in self.plugins:
                 return entry.uses
             known = [*c.ARGUMENTS_OF, *self.plugins]
             hint = did_you_mean(entry.uses, known) or f"known: {', '.join(known)}"
-            raise self._error((*path, "uses"), f"no verifier '{entry.uses}' is installed", hint)
+            raise self._error((*path, "uses"), f"no verifier '{entry.uses}' is installed", hint, value=True)
         if entry.command:
             return c.COMMAND
         if entry.tests or entry.acceptance:
@@ -202,7 +206,8 @@ class _Binder:
                 hint = f"it takes: {', '.join(sorted(allowed))}"
                 raise self._error((*path, field), f"{kind} takes no '{field}'", hint)
         for objection in argument_objections(check, kind, arguments, frozenset(given)):
-            raise self._error((*path, *objection.path), objection.message, objection.hint)
+            whole = (*path, *objection.path)
+            raise self._error(whole, objection.message, objection.hint, value=bool(objection.path))
 
     def _given(self, path: Path) -> list[str]:
         """The arguments that stand in the mapping at ``path``, defaults that are written out included."""
@@ -239,7 +244,7 @@ class _Binder:
     def _each_glob(self, path: Path, globs: tuple[str, ...]) -> tuple[str, ...]:
         for index, glob in enumerate(globs):
             if objection := glob_objection(glob):
-                raise self._error((*path, index), objection.message, objection.hint)
+                raise self._error((*path, index), objection.message, objection.hint, value=True)
         return globs
 
     def _files(self, checks: dict[str, c.Check]) -> dict[str, bytes]:
@@ -258,12 +263,17 @@ class _Binder:
                         (*(declared if declared in self.document.values else own), index),
                         f"cannot read '{name}': {error.strerror or error}",
                         "it lies beside the contract",
+                        value=True,
                     ) from None
         return files
 
-    def _error(self, path: Path, message: str, hint: str) -> ContractError:
-        """At the value where there is one, else at the key, else at the nearest part above."""
-        while path and path not in self.document.keys and path not in self.document.values:
+    def _error(self, path: Path, message: str, hint: str, *, value: bool = False) -> ContractError:
+        """At the key; with ``value`` at the value, when it is no mapping; else at the nearest part above."""
+        keys, values = self.document.keys, self.document.values
+        if path and isinstance(path[-1], int) and path not in values:
+            path = path[:-1]  # one text where a list may stand
+        value = value and path in values and all(known[:-1] != path for known in keys)
+        while path and path not in keys and path not in values:
             path = path[:-1]
-        line, column = self.document.keys.get(path) or self.document.place(path)
+        line, column = (None if value else keys.get(path)) or self.document.place(path)
         return ContractError(message, hint, path=self.name, line=line, column=column)

@@ -134,11 +134,10 @@ def _test(check: Check, *, by_hand: bool) -> str:
 def _operand(source: str) -> str:
     """An expression that binds tighter than ``==``, or one in brackets."""
     source = source.strip()
-    return (
-        source
-        if re.fullmatch(r"[\w.\[\]'\"/() -]+", source) and not re.search(r"\b(not|and|or|if|in|is|lambda)\b", source)
-        else f"({source})"
-    )
+    loose = (ast.Compare, ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.GeneratorExp)
+    body = ast.parse(source, mode="eval").body
+    negated = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
+    return f"({source})" if negated or "\n" in source or isinstance(body, loose) else source
 
 
 def _literal(fields: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ _HINTS = {
     "mapping values are not allowed": "put a text that contains ': ' in quotes",
     "cannot start any token": "put a text that begins with this character in quotes",
     "could not find expected ':'": "a key ends in ': '",
+    "expected ',' or": "within { } and [ ], put a text with special characters in quotes",
     "undefined alias": "put a text that begins with '*' in quotes",
     "single document": "a contract is one document",
 }

@@ -30,8 +30,13 @@ class WorkflowPlanner:
 
     name = "workflow"
 
-    def propose(self, contract: Contract, state: RunState) -> Proposal:
-        """inspect -> reproduce -> patch -> verify; without a reproduction, no ``reproduce``."""
+    def propose(self, contract: Contract, state: RunState) -> Proposal | None:
+        """inspect -> reproduce -> patch -> verify; without a reproduction, no ``reproduce``.
+
+        None where no check is bound to a test: then nothing tells a patch from any other change.
+        """
+        if not any(check is contract.reproduction or _has_tests(check) for check in contract.checks.values()):
+            return None
         steps = [_inspect(contract)]
         if contract.reproduction is not None:
             steps.append(_reproduce(contract.reproduction, state.settings.get(REGRESSION_FILE, "")))
@@ -167,7 +172,7 @@ def _patch(contract: Contract, name: str, after: tuple[str, ...]) -> Step:
     reproduction = contract.reproduction
     own = [check for check in contract.checks.values() if check.step == "patch" and check is not reproduction]
     if not own and reproduction is None:
-        own = [check for check in contract.checks.values() if check.arguments.tests or check.arguments.acceptance][:1]
+        own = [check for check in contract.checks.values() if _has_tests(check)][:1]
     goals = [check for check in (reproduction, *own) if check is not None]
     return Step(
         id=name,
@@ -238,6 +243,10 @@ def _verify(checks: Sequence[Check], name: str, after: tuple[str, ...]) -> Step:
         milestone="proved",
         estimate=2.0,
     )
+
+
+def _has_tests(check: Check) -> bool:
+    return bool(check.arguments.tests or check.arguments.acceptance)
 
 
 def _is_guard(check: Check, state: RunState) -> bool:

@@ -17,7 +17,7 @@ from planexec.repair.mentions import Kind, Mention, ModuleIndex, index, locals_o
 from planexec.repair.source import Function, Source
 
 MAX_FILES = 400
-MAX_BYTES = 1_500_000
+MAX_BYTES = 1_000_000
 MAX_DONORS = 60
 MAX_CONSTANTS = 300
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from planexec.repair.source import Source, header_lines, parse
+from planexec.repair.source import Source, first_line, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def splice(source: Source, start: int, end: int, text: str) -> tuple[int, int, b
 class Sieve:
     """Lets through the candidates that parse, differ from the base and differ from all before them.
 
-    Only the statement around the edit is parsed again: whole files would take longer than their tests.
+    Only the function around the edit is parsed again: whole files would take longer than their tests.
     """
 
     _seen: set[bytes] = field(default_factory=set)
@@ -88,7 +88,7 @@ class Sieve:
         return Candidate(edit, edit.apply(source.data), key)
 
     def _chunk(self, source: Source, edit: Edit) -> tuple[int, int]:
-        """Bytes of the whole lines of the statement around the edit that parse alone; of the file if there is none."""
+        """Bytes of the whole lines around the edit that parse alone: a function, a statement, or the file."""
         whole = (len(source.bom), len(source.data))
         if (source.path, edit.line) not in self._lines:
             self._lines[source.path, edit.line] = _lines_around(source, edit.line)
@@ -102,24 +102,23 @@ class Sieve:
 
 
 def _lines_around(source: Source, line: int) -> tuple[int, int]:
-    """Bytes of the lines of the innermost statement, in bodies of definitions only, that holds ``line``."""
+    """Bytes of the lines of the innermost function that holds ``line``; outside of functions of the statement."""
     body, found = source.tree.body, (0, 0)
+    in_function = False
     while True:
-        node = next((each for each in body if _first(each) <= line <= (each.end_lineno or each.lineno)), None)
-        if node is None:
+        node = next((each for each in body if first_line(each) <= line <= (each.end_lineno or each.lineno)), None)
+        definition = isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if node is None or (in_function and not definition):
             return found
-        start, end = source.line_start(_first(node)), source.line_end(node.end_lineno or node.lineno)
-        first, last = source.byte_offset(start), source.byte_offset(end)
+        first = source.byte_offset(source.line_start(first_line(node)))
+        last = source.byte_offset(source.line_end(node.end_lineno or node.lineno))
         if first is None or last is None:
             return found
         found = (first, last)
-        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or line < _first(node.body[0]):
+        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or line < first_line(node.body[0]):
             return found
+        in_function = not isinstance(node, ast.ClassDef)
         body = node.body
-
-
-def _first(node: ast.stmt) -> int:
-    return header_lines(node)[0]
 
 
 def _key(source: Source, content: bytes, chunk: tuple[int, int], growth: int) -> bytes | None:

@@ -232,17 +232,23 @@ class Source:
         return found
 
 
+def first_line(unit: Unit) -> int:
+    """The first line of a statement, its decorators included."""
+    if isinstance(unit, ast.match_case):
+        return unit.pattern.lineno
+    decorators: list[ast.expr] = getattr(unit, "decorator_list", [])
+    return min([unit.lineno, *(each.lineno for each in decorators)])
+
+
 def header_lines(unit: Unit) -> tuple[int, int]:
     """First and last line of a statement, without the body that a compound one has."""
-    if isinstance(unit, ast.match_case):
-        return unit.pattern.lineno, max(unit.pattern.lineno, unit.body[0].lineno - 1)
-    body: list[ast.stmt] = getattr(unit, "body", None) or getattr(unit, "cases", None) or []
-    decorators: list[ast.expr] = getattr(unit, "decorator_list", [])
-    first = min([unit.lineno, *(each.lineno for each in decorators)])
+    body: list[Unit] = getattr(unit, "body", None) or getattr(unit, "cases", None) or []
+    first = first_line(unit)
     if not body:
+        assert not isinstance(unit, ast.match_case)
         return first, unit.end_lineno or unit.lineno
-    following = body[0].pattern.lineno if isinstance(body[0], ast.match_case) else header_lines(body[0])[0]
-    return first, max(unit.lineno, following - 1)
+    header_end = max((getattr(each, "end_lineno", None) or first for each in inside(unit) if each is not unit), default=first)
+    return first, max(min(first_line(body[0]), header_end), first_line(body[0]) - 1, first)
 
 
 def inside(unit: Unit) -> Iterator[ast.AST]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from planexec.testing.warmjudge import WarmJudge
 
 OUTPUT_CHARACTERS = 40_000
 COLLECT_SECONDS = 120.0
+# pytest's own exit codes
+INTERNAL_ERROR, USAGE_ERROR = 3, 4
 REPORT = "report.jsonl"
 
 
@@ -156,7 +159,10 @@ def environment_problem(records: Records, result: CommandResult) -> str:
     if records.of("start") or records.of("collected") or result.timed_out:
         return ""
     closing = records.of("closing")
-    if closing and closing[-1]["exit"] == 4:
+    if closing and closing[-1]["exit"] == INTERNAL_ERROR:
+        found = re.findall(r"^INTERNALERROR> (\w\S*: .*)$", result.stdout.decode("utf-8", "replace"), re.MULTILINE)
+        return "pytest stops with an internal error" + (f": {found[-1].strip()}" if found else "")
+    if closing and closing[-1]["exit"] == USAGE_ERROR:
         lines = [line.strip() for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         told_by_pytest = [line for line in lines if "error:" in line.lower() and "usage:" not in line]
         last = (told_by_pytest or lines or ["its configuration is wrong"])[0]

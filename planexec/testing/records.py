@@ -163,6 +163,10 @@ def why_not_trusted(records: Records, folded: Folded, canary: str, exit_code: in
     if folded.oddities:
         return folded.oddities[0]
     planted = folded.outcomes.get(f"{canary}.py::{canary}")
+    closing = records.of("closing")[-1]["exit"]
+    if planted is None and closing != TESTS_FAILED:
+        where = f" (during {records.last_started})" if records.last_started else ""
+        return f"the test session was ended early, with pytest's exit code {closing}{where}"
     if planted is None or planted.status not in ("failed", "error"):
         return "the planted failing test was not reported as failed"
     collected = [str(test) for entry in records.of("collected") for test in entry["ids"]]
@@ -173,7 +177,6 @@ def why_not_trusted(records: Records, folded: Folded, canary: str, exit_code: in
         )
     if len(records.of("collected")) != 1 or set(folded.outcomes) - set(collected) - {planted.id}:
         return "tests were reported that had not been collected"
-    closing = records.of("closing")[-1]["exit"]
     if exit_code != TESTS_FAILED or closing != TESTS_FAILED:
         return f"pytest's exit code is {exit_code} (1 is expected: the planted test fails)"
     return ""

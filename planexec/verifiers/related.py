@@ -40,7 +40,8 @@ def _compare(
         name for name in {*first.outcomes, *second.outcomes} if _status(first, name) != _status(second, name)
     )
     held -= set(flaky)
-    own = set(request.regression_ids)
+    reproduction = request.contract.reproduction
+    own = {*request.candidate.frozen.ids, *(reproduction.arguments.tests if reproduction else ())}
     broken = {name: _status(candidate, name) for name in sorted(held) if _status(candidate, name) != "passed"}
     broken |= {
         n: o.status

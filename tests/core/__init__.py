@@ -1,0 +1,1 @@
+"""Tests of floor 0: pure functions of values."""

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from tests.repair.functions import repair, texts
+
+
+def test_guards_calls_and_assignments_are_put_in() -> None:
+    text = "def f(items, new):\n    seen = set()\n    for each in items:\n        use(each)  # note\n    return seen\n"
+    found = texts(text, template="statement")
+    assert text.replace("        use(each)", "        if each is None:\n            return None\n        use(each)") in found
+    assert text.replace("# note\n", "# note\n        seen.add(each)\n") in found
+    assert text.replace("    return seen", "    new = items\n    return seen") in found
+
+
+def test_statements_are_removed_exchanged_and_jumps_turned() -> None:
+    text = "def f(a):\n    while a:\n        a = 1\n        g(a)\n        break\n"
+    found = texts(text, template="statement")
+    assert text.replace("a = 1", "pass") in found
+    assert text.replace("a = 1\n        g(a)", "g(a)\n        a = 1") in found
+    assert text.replace("break", "continue") in found
+
+
+def test_documentation_is_not_removed_and_shared_lines_get_nothing() -> None:
+    found = texts('def f(a):\n    """Text."""\n    b = a; c = b\n    if a: return b\n', template="statement")
+    assert all('"""Text."""' in each for each in found)
+    assert all("    b = a; c = b\n" in each or "pass" in each for each in found)
+
+
+def test_tabs_and_line_ends_are_kept() -> None:
+    text = "def f(a):\r\n\tb = a.x\r\n\treturn b\r\n"
+    assert "def f(a):\r\n\tif a is None:\r\n\t\treturn None\r\n\tb = a.x\r\n\treturn b\r\n" in texts(text)
+
+
+def test_a_missing_statement_is_repaired() -> None:
+    result = repair(
+        """
+        def reachable(graph, start, goal):
+            visited = set()
+
+            def search(node):
+                if node in visited:
+                    return False
+                if node == goal:
+                    return True
+                return any(search(each) for each in graph[node])
+
+            return search(start)
+        """,
+        "reachable",
+        [(({1: [2], 2: [1], 3: []}, 1, 3), False), (({1: [2], 2: []}, 1, 2), True)],
+    )
+    assert "visited.add(node)" in result.survivors[0].after
+
+
+def test_a_missing_assignment_is_repaired() -> None:
+    result = repair(
+        """
+        def deltas(values):
+            before, found = 0, []
+            for each in values:
+                found.append(each - before)
+            return found
+        """,
+        "deltas",
+        [(([1, 3, 6],), [1, 2, 3]), (([],), []), (([5],), [5])],
+    )
+    assert "before = each" in result.survivors[0].after

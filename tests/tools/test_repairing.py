@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from planexec.core.events import RecordSupport
+from planexec.core.state import RunState
+from planexec.testing.bench import Bench
+from planexec.tools.interface import ToolResult
+from planexec.tools.repairing import Repair, RepairArguments
+
+from ..projects import BY_TESTS, FAULT, FIX, SHOP, make_bench, make_contract, step, workbench
+
+
+def repair(bench: Bench, text: str = BY_TESTS, state: RunState | None = None) -> ToolResult:
+    return Repair().run(RepairArguments(), workbench(bench, make_contract(text), step("repair"), state))
+
+
+def test_survivors_are_stored_contents(bench: Bench) -> None:
+    result = repair(bench)
+    assert result.ok and not result.claims
+    best = result.data["survivors"][0]
+    assert best["path"] == "shop/basket.py"
+    fixed = bench.store.get(best["content"]).decode()
+    assert fixed == (bench.workspace.pristine / "shop/basket.py").read_text().replace(FAULT, FIX)
+    assert (bench.workspace.scratch / "shop/basket.py").read_text().count(FAULT) == 1  # a search changes nothing
+    refuted = RunState(refuted=tuple(each["content"] for each in result.data["survivors"]))
+    again = repair(bench, state=refuted)
+    assert not {each["content"] for each in again.data["survivors"]} & set(refuted.refuted)
+
+
+def test_nothing_found_is_a_claim_with_a_record(tmp_path: Path) -> None:
+    files = {**SHOP, "tests/test_more.py": "from shop.basket import total\n\n\ndef test_more():\n    assert total([1]) == 'a text that no edit makes'\n"}
+    bench = make_bench(tmp_path, files)
+    text = BY_TESTS.replace("tests/test_basket.py::test_discount", "tests/test_more.py::test_more")
+    result = repair(bench, text.replace("repair_seconds: 60", "repair_seconds: 20, repair_candidates: 40"))
+    assert result.ok
+    (claim,) = result.claims
+    assert (claim.subject, claim.value) == ("search.suspicious", "no_survivor")
+    assert claim.supports == (RecordSupport("obs-x-1", "outcome", "no_survivor"),)
+    assert result.data["tried"] > 0
+    assert result.data["suspects"][0]["text"]
+
+
+def test_what_is_out_of_scope_is_not_edited(bench: Bench) -> None:
+    result = repair(bench, BY_TESTS + "scope: {deny: [shop/basket.py]}\n")
+    assert result.data["survivors"] == []
+
+
+def test_nothing_red_is_nothing_to_search_for(shared_bench: Bench) -> None:
+    result = repair(shared_bench, BY_TESTS.replace("test_discount", "test_total"))
+    assert (result.ok, result.code) == (False, "NOT_RED")
