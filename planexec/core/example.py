@@ -16,6 +16,11 @@ from planexec.core.contract import Check, Example
 
 MARK = "# Written by planexec from the example of check"
 
+_TIGHT = (
+    ast.Attribute, ast.BinOp, ast.Call, ast.Constant, ast.Dict, ast.DictComp, ast.JoinedStr, ast.List, ast.ListComp,
+    ast.Name, ast.Set, ast.SetComp, ast.Subscript, ast.UnaryOp,
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -134,10 +139,11 @@ def _test(check: Check, *, by_hand: bool) -> str:
 def _operand(source: str) -> str:
     """An expression that binds tighter than ``==``, or one in brackets."""
     source = source.strip()
-    loose = (ast.Compare, ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.GeneratorExp)
     body = ast.parse(source, mode="eval").body
-    negated = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
-    return f"({source})" if negated or "\n" in source or isinstance(body, loose) else source
+    tight = isinstance(body, _TIGHT) and not (isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not))
+    if "#" in source:
+        return f"({source}\n    )"  # a comment would swallow the comparison
+    return source if tight and "\n" not in source else f"({source})"
 
 
 def _literal(fields: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ def is_test_path(path: str) -> bool:
 def is_protected(path: str) -> bool:
     """Whether no patch may touch ``path``, whatever the contract's scope says: also what is not below the root."""
     parts = [part.lower() for part in PurePosixPath(path).parts]
-    if not parts or parts[0] == "/" or ".." in parts:
+    if not parts or path.startswith("/") or ".." in parts:
         return True
     byte_code = parts[-1].endswith((".pyc", ".pth", ".so")) or "__pycache__" in parts
     return byte_code or parts[-1] in PROTECTED_FILES or any(part in PROTECTED_FOLDERS for part in parts)

@@ -115,7 +115,9 @@ def _lines_around(source: Source, line: int) -> tuple[int, int]:
         if first is None or last is None:
             return found
         found = (first, last)
-        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or line < first_line(node.body[0]):
+        if not isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) or line < first_line(
+            node.body[0]
+        ):
             return found
         in_function = not isinstance(node, ast.ClassDef)
         body = node.body

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from planexec.repair.donors import Donors
 from planexec.repair.edits import Edit, splice
-from planexec.repair.precedence import required, strength, strength_of_text
-from planexec.repair.source import Function, Source, Unit, inside
+from planexec.repair.precedence import ATOM, required, strength, strength_of_text
+from planexec.repair.source import Function, Source, Span, Unit, inside
 
 SHOWN = 72
 
@@ -54,9 +54,9 @@ class Site:
         self, node: ast.AST, text: str, template: str, cost: float, *, donor: str = "", risk: int = 0
     ) -> Iterator[Edit]:
         """Put the expression ``text`` in place of ``node``, in parentheses if needed. Yields one edit or none."""
-        span = self.source.span(node)
+        span = self._whole(node, text)
         parent, field = self.source.parents[node]
-        if isinstance(node, ast.expr) and self.source.outer(node) == span:
+        if isinstance(node, ast.expr) and self.source.outer(node) == self.source.span(node):
             bare = isinstance(node, ast.Tuple) and strength(node, self.source.segment(node)) == 0
             level = strength_of_text(text)
             if (
@@ -66,6 +66,13 @@ class Site:
             ):
                 text = f"({text})"
         yield from self.rewrite(*span, text, template, cost, donor=donor, risk=risk)
+
+    def _whole(self, node: ast.AST, text: str) -> Span:
+        """The span to replace: with the parentheses of ``node`` where ``text`` has no need of them."""
+        inner, outer = self.source.span(node), self.source.outer(node)
+        idle = isinstance(node, ast.expr) and strength_of_text(text) == ATOM and strength(node) < ATOM
+        around = self.source.text[outer[0] : inner[0]] + self.source.text[inner[1] : outer[1]]
+        return outer if idle and not around.strip("()") and "\n" not in text else inner
 
     def rewrite(
         self, start: int, end: int, text: str, template: str, cost: float, *, donor: str = "", risk: int = 0

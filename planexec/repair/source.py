@@ -247,7 +247,9 @@ def header_lines(unit: Unit) -> tuple[int, int]:
     if not body:
         assert not isinstance(unit, ast.match_case)
         return first, unit.end_lineno or unit.lineno
-    header_end = max((getattr(each, "end_lineno", None) or first for each in inside(unit) if each is not unit), default=first)
+    header_end = max(
+        (getattr(each, "end_lineno", None) or first for each in inside(unit) if each is not unit), default=first
+    )
     return first, max(min(first_line(body[0]), header_end), first_line(body[0]) - 1, first)
 
 

@@ -303,7 +303,6 @@ def example(**lines: str) -> str:
         ({"expected_code": "g(1)"}, "example:", "needs 'expected' or 'expected_code'"),
         ({"actual": "f(", "expected": "3"}, "f(", "'actual' is not an expression: '(' was never closed"),
         ({"actual": "x = 1"}, "x = 1", "'actual' is not an expression"),
-        ({"actual": "'f(1) # see above'"}, "example:", "the example makes no test"),
         ({"expected": "", "expected_code": "g("}, "g(", "'expected_code' is not an expression"),
         ({"expected": "{raises: 'not a ('}"}, "'not a ('", "'raises' is not an expression"),
         ({"raises": "Value Error"}, "Value Error", "'raises' is not an expression"),

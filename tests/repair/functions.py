@@ -81,22 +81,32 @@ def traced(source: bytes, name: str, cases: Sequence[Case]) -> TraceReport:
 
 
 def repair(
-    text: str, name: str, cases: Sequence[Case], *, reach: Reach = "wide", further: int = 0, others: int = 0
+    text: str,
+    name: str,
+    cases: Sequence[Case],
+    *,
+    reach: Reach = "wide",
+    further: int = 1,
+    others: int = 0,
+    at: str = "",
 ) -> SearchResult:
-    """Localise and search; ``others`` judges work beside the first."""
+    """Localise and search; ``others`` judges work beside the first. ``at`` narrows the suspicion to the lines with it."""
     source = textwrap.dedent(text).lstrip("\n").encode()
     trace = traced(source, name, cases)
     failing = [test for test, outcome in trace.report.outcomes.items() if outcome.status == "failed"]
     passing = [test for test in trace.report.outcomes if test not in failing]
     assert failing, "the program must fail first"
+    suspicions = localise(trace, set(failing), {PATH: source})
+    lines = source.decode().splitlines()
+    suspicions = [each for each in suspicions if at in lines[each.line - 1]]
     request = SearchRequest(
         {PATH: source},
-        localise(trace, set(failing), {PATH: source}),
+        suspicions,
         failing,
         passing,
         reach=reach,
         seconds=60,
-        judgement_seconds=2,
+        judgement_seconds=1,
         further=further,
     )
     judges = [judge_of(source, name, cases) for _ in range(1 + others)]

@@ -146,9 +146,9 @@ def test_no_two_candidates_have_the_same_tree_and_all_parse_as_whole_files() -> 
 EXPRESSION = st.recursive(
     st.sampled_from(["a", "b", "1", "0", "'s'", "None", "True", "x.y", "[]", "-1"]),
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["+", "-", "*", "**", "<", "==", "and", "or", "in", "is not", "%"]), inner).map(
-            lambda parts: f"({parts[0]}) {parts[1]} ({parts[2]})"
-        ),
+        st.tuples(
+            inner, st.sampled_from(["+", "-", "*", "**", "<", "==", "and", "or", "in", "is not", "%"]), inner
+        ).map(lambda parts: f"({parts[0]}) {parts[1]} ({parts[2]})"),
         inner.map(lambda each: f"not ({each})"),
         st.tuples(inner, inner).map(lambda parts: f"f({parts[0]}, k={parts[1]})"),
         st.tuples(inner, inner).map(lambda parts: f"({parts[0]})[({parts[1]}):]"),

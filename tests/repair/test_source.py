@@ -17,7 +17,9 @@ def read(data: bytes | str) -> Source:
 
 def names(source: Source) -> dict[str, str]:
     return {
-        ast.dump(node): source.segment(node) for node in ast.walk(source.tree) if isinstance(node, (ast.Name, ast.Constant))
+        ast.dump(node): source.segment(node)
+        for node in ast.walk(source.tree)
+        if isinstance(node, (ast.Name, ast.Constant))
     }
 
 
@@ -106,7 +108,16 @@ def test_a_generator_as_the_only_argument_does_not_own_the_call_s_parentheses() 
 
 
 def test_tokens_are_none_where_they_cannot_be_told_and_brackets_in_strings_do_not_count() -> None:
-    assert [token.text for token in read("x = '(' + f(\n    1)  # )\n").tokens] == ["x", "=", "'('", "+", "f", "(", "1", ")"]
+    assert [token.text for token in read("x = '(' + f(\n    1)  # )\n").tokens] == [
+        "x",
+        "=",
+        "'('",
+        "+",
+        "f",
+        "(",
+        "1",
+        ")",
+    ]
 
 
 def test_units_cover_headers_and_whole_simple_statements() -> None:

@@ -129,15 +129,15 @@ def expression(site: Site) -> Iterator[Edit]:
     if target and isinstance(node, ast.Name):
         return
     own = site.source.segment(node)
+    kinds = (ast.Attribute, ast.Subscript) if target else (ast.Attribute, ast.Subscript, ast.Call, ast.Name)
     seen: dict[str, int] = {}
     for each in ast.walk(site.function):
-        if isinstance(each, (ast.Attribute, ast.Subscript, ast.Call, ast.Name)) and is_load(each):
-            if target and isinstance(each, ast.Call):
-                continue
-            text = site.source.segment(each)
-            plain = isinstance(each, ast.Name)
-            if len(text) <= 40 and "\n" not in text and text != own and plain != isinstance(node, ast.Name):
-                seen.setdefault(text, each.lineno)
+        if not isinstance(each, kinds) or not is_load(each):
+            continue
+        text = site.source.segment(each)
+        known = isinstance(each, ast.Name) and isinstance(node, ast.Name)  # those are what ``name`` yields
+        if len(text) <= 40 and "\n" not in text and text != own and not known:
+            seen.setdefault(text, each.lineno)
     for text, line in sorted(seen.items(), key=lambda item: (abs(item[1] - node.lineno), item[0]))[:40]:
         cost = 2.0 + 0.4 * target + min(0.4, 0.02 * abs(line - node.lineno))
         yield from site.replace(node, text, NAME, cost, donor=f"{site.source.path}:{line}")

@@ -45,6 +45,7 @@ def test_a_missing_guard_is_repaired() -> None:
         """,
         "ways",
         [(([1, 5], 7), 2), (([3], 0), 1), (([3], -1), 0), (([2], 3), 0)],
+        at="if total < 0",
     )
     assert result.survivors[0].template == "condition"
     assert "not coins" in result.survivors[0].after

@@ -9,7 +9,10 @@ from tests.repair.functions import last_lines, repair
     ("text", "wanted"),
     [
         ("x = a + b * c", {"x = a", "x = b * c", "x = a + b", "x = a + c"}),
-        ("def f(a, b):\n    return a", {"return a - b", "return b + a", "return a ** 2", "return a[b]", "return a[b:]"}),
+        (
+            "def f(a, b):\n    return a",
+            {"return a - b", "return b + a", "return a ** 2", "return a[b]", "return a[b:]"},
+        ),
         ("x = f(a)", {"x = max(0, f(a))", "x = max(x, f(a))", "x = f(a)[1:]", "x = f(a[0])", "x = f(a[::-1])"}),
         ("x = a[i]", {"x = a"}),
     ],
@@ -36,6 +39,7 @@ def test_a_missing_term_is_repaired() -> None:
         """,
         "best",
         [(([4, -5, 2, 1, -1, 3],), 5), (([3, 4],), 7), (([-4],), 0)],
+        at="here = here",
     )
     assert result.survivors[0].after == "here = max(0, here + value)"
 
