@@ -74,7 +74,7 @@ def traced(source: bytes, name: str, cases: Sequence[Case]) -> TraceReport:
         finally:
             sys.settrace(before)
         lines[test] = {PATH: sorted(seen)}
-        outcomes[test] = TestOutcome(test, status)
+        outcomes[test] = TestOutcome(test, "passed" if status == "passed" else "failed")
     imported = {PATH: [node.lineno for node in ast.parse(source).body]}
     report = TestReport(outcomes, {}, True, "", 1, False, 0.0, "")
     return TraceReport(report, lines, imported, frames, [])
@@ -90,7 +90,7 @@ def repair(
     others: int = 0,
     at: str = "",
 ) -> SearchResult:
-    """Localise and search; ``others`` judges work beside the first. ``at`` narrows the suspicion to the lines with it."""
+    """Localise and search with one judge and ``others``; ``at`` narrows the suspicion to the lines with that text."""
     source = textwrap.dedent(text).lstrip("\n").encode()
     trace = traced(source, name, cases)
     failing = [test for test, outcome in trace.report.outcomes.items() if outcome.status == "failed"]
