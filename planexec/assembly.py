@@ -22,7 +22,7 @@ from planexec import __version__
 from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
 from planexec.core import events as e
-from planexec.core.contract import Contract
+from planexec.core.contract import REGRESSION_RED, Contract
 from planexec.core.contract_reader import read_contract
 from planexec.core.errors import ConflictError, EnvironmentFailure, PlanexecError, UsageError
 from planexec.core.example import default_file
@@ -56,7 +56,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person may choose on the command line. ``own_interpreter_first`` is for fixtures that ship with planexec."""
+    """What a person may choose on the command line. ``own_interpreter_first`` is for fixtures that ship with
+    planexec.
+    """
 
     repo: Path
     planner: str = "auto"
@@ -106,7 +108,11 @@ def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
     body = {
         "goal": f"{len(tests)} failing {many}: {', '.join(tests)}"[:300],
         "success": {
-            "reproduction": {"text": "the tests fail on the base and pass afterwards", "verifier": "verify_regression_red", "tests": list(tests)},
+            "reproduction": {
+                "text": "the tests fail on the base and pass afterwards",
+                "verifier": REGRESSION_RED,
+                "tests": list(tests),
+            },
             "tests": "everything that passed before still passes",
             "diff_scope": "nothing else is changed",
         },
@@ -117,7 +123,7 @@ def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
 
 @contextmanager
 def prepared(contract: Contract, settings: Settings, progress: Callable[[str], None]) -> Iterator[Run]:
-    """Put a run together: repository, sandbox, interpreter, copies, journal. Nothing is written into the user's tree."""
+    """Put a run together: repository, sandbox, interpreter, copies, journal; the user's tree is only read."""
     repository = Repository.open(settings.repo)
     own = contract_files(contract, repository.root)
     refuse_dirty(repository, own)
@@ -215,7 +221,9 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
 
 
 def preflight(bench: Bench, contract: Contract) -> None:
-    """Tests that the contract names must exist, and the suite must be collectable. Raises UsageError, EnvironmentFailure."""
+    """Tests that the contract names must exist, and the suite must be collectable. Raises UsageError,
+    EnvironmentFailure.
+    """
     with bench.tree() as tree:
         known = bench.harness.collect(tree)
     laid = {name.rsplit("/", 1)[-1] for name in contract.files}
@@ -272,10 +280,16 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
 
 
 def contract_files(contract: Contract, root: Path) -> list[str]:
-    """The contract and the tests beside it, where they lie in the repository: nothing that is executed may see them (L2)."""
+    """The contract and the tests beside it, where they lie in the repository: nothing that is executed may see them
+    (L2).
+    """
     source = Path(contract.source).absolute()
     places = [source, *((source.parent / name).absolute() for name in contract.files)]
-    return [str(place.resolve().relative_to(root)) for place in places if place.is_file() and place.resolve().is_relative_to(root)]
+    return [
+        str(place.resolve().relative_to(root))
+        for place in places
+        if place.is_file() and place.resolve().is_relative_to(root)
+    ]
 
 
 def cache_folder() -> Path:

@@ -180,6 +180,6 @@ def workbench(bench: Bench, contract: Contract, step: Step, state: RunState | No
 
 def step(*tools: str, name: str = "x") -> Step:
     """A step that may use these tools."""
-    return Step(id=name, goal="a step", done_when="it is done", tools=tools, artifacts=("thing",), rollback="checkpoint")
-
-
+    return Step(
+        id=name, goal="a step", done_when="it is done", tools=tools, artifacts=("thing",), rollback="checkpoint"
+    )

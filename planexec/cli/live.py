@@ -1,4 +1,6 @@
-"""What is told while a run goes on: a line an event on standard error, and a spinner on a terminal; or events as JSON lines."""
+"""What is told while a run goes on: a line an event on standard error, and a spinner on a terminal; or events as
+JSON lines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The command line: names, options and help. What a command does is imported only when it is called, so that help stays quick."""
+"""The command line: names, options and help. What a command does is imported only when it is called, so that help
+stays quick.
+"""
 
 from __future__ import annotations
 
@@ -161,7 +163,9 @@ def main() -> None:
 
 
 def _leave(command: Callable[[], int]) -> None:
-    """Run a command and end with its exit code. Each foreseeable error is one line on standard error and a code of the table."""
+    """Run a command and end with its exit code. Each foreseeable error is one line on standard error and a code of
+    the table.
+    """
     try:
         code = command()
     except PlanexecError as error:

@@ -1,4 +1,6 @@
-"""Untrusted text on its way to a terminal: no escapes, no bidirectional or invisible characters, no undecodable bytes."""
+"""Untrusted text on its way to a terminal: no escapes, no bidirectional or invisible characters, no undecodable
+bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Bringing a proven patch into the user's tree: the intent is journalled with every pre-image first, so a kill can be mended.
+"""Bringing a proven patch into the user's tree: the intent is journalled with every pre-image first, so a kill can
+be mended.
 
-A marker file beside the journal says that an apply is under way, so that the next command finds it without reading every run.
+A marker file beside the journal says that an apply is under way, so that the next command finds it without reading
+every run.
 """
 
 from __future__ import annotations

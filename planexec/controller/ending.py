@@ -1,4 +1,6 @@
-"""What a person is told when a run ends without a proof (R21): what is done, what was seen last, what is open, what to decide."""
+"""What a person is told when a run ends without a proof (R21): what is done, what was seen last, what is open, what
+to decide.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def report(state: s.RunState, decision: d.Conclude, store: ArtifactStore) -> dic
 
 
 def last_observation(state: s.RunState, step: str, store: ArtifactStore) -> dict[str, Any]:
-    """The last thing seen in the step that failed, or in the last one that saw anything; with its suspects where it had some."""
+    """The last thing seen in the step that failed, or in the last one that saw anything; with its suspects where it
+    had some.
+    """
     names = (step, *(each.id for each in reversed(state.steps)))
     name = next((name for name in names if state.record(name).last_observation), "")
     if not name:

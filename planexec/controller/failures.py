@@ -1,6 +1,7 @@
 """What kind of failure it is: the controller compares what a step expected with what was observed (R16, R20, R26).
 
-Neither planner nor executor has a say in this: a failure's class, cause and recoverability follow from evidence and tool results.
+Neither planner nor executor has a say in this: a failure's class, cause and recoverability follow from evidence and
+tool results.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ QUESTIONS = {
     "OTHER_RED": "The test fails for another reason than the contract says. Which values should it show?",
     "NO_TEST": "Which test reproduces the fault?",
     "NOT_FOUND": "What further context would show where the fault is?",
-    "NO_PATCH": "Which part of the source should change? A wider scope, a better test or a hint in 'context' could help.",
+    "NO_PATCH": "Which part of the source should change? A wider scope or a better test could help.",
     "SETUP": "How should the test set-up carry the fields? Give set-up lines in the example that do not need them.",
 }
 
@@ -24,7 +25,9 @@ QUESTIONS = {
 def classify(
     step: Step, attempt: int, evidence: Sequence[Evidence], reason: str, last: ToolResult | None, observation: str
 ) -> Failure:
-    """The failure of a step from the evidence that did not hold, or from the last tool's result where none was asked for."""
+    """The failure of a step from the evidence that did not hold, or from the last tool's result where none was asked
+    for.
+    """
     failing = next((each for each in evidence if each.status != "passed"), None)
     about = tuple(each for each in (failing.id if failing else "", observation) if each)
     if failing is None:

@@ -1,8 +1,9 @@
 """The controller: ask ``decide`` what comes next, do it, write down what happened, ask again.
 
-Reading this file explains the product. A planner proposes and ``rules`` judge the proposal; an executor acts step by step; the host's
-verifiers alone complete a step; when an observation breaks an assumption, only what hung on it is replaced, within the budget; in the end
-every required check runs again on a clean tree, and nothing else makes a run succeed.
+Reading this file explains the product. A planner proposes and ``rules`` judge the proposal; an executor acts step by
+step; the host's verifiers alone complete a step; when an observation breaks an assumption, only what hung on it is
+replaced, within the budget; in the end every required check runs again on a clean tree, and nothing else makes a run
+succeed.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class Controller:
         self.log.record(accepted(state, ask, trigger, self.planner.name))
 
     def _withdraw(self, trigger: e.ReplanTriggered, invalidated: tuple[str, ...]) -> None:
-        """Completed steps that rest on the root are withdrawn by the controller, with the evidence, and the tree goes back (R20)."""
+        """Completed steps that rest on the root are withdrawn by the controller, with the evidence, and the tree
+        goes back (R20).
+        """
         state = self.log.state
         events: list[e.AnyEvent] = []
         if invalidated:

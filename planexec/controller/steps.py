@@ -1,7 +1,8 @@
 """Running one step: Action, Observation, facts, and in the end the host's verdict (R12, R13).
 
-The executor is asked for moves; everything that counts happens here: what an action did is recorded before it is believed, claims become
-facts only through the observation verifier, and the step is completed only when every predicate holds on a clean tree.
+The executor is asked for moves; everything that counts happens here: what an action did is recorded before it is
+believed, claims become facts only through the observation verifier, and the step is completed only when every
+predicate holds on a clean tree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The task contract (R1): what a person asks for, what would prove it, and the bounds. Immutable in a run.
 
-The file's shape is the ``*Spec`` classes; ``Contract`` is the same after binding: every check has its verifier (R2, R3).
+The file's shape is the ``*Spec`` classes; ``Contract`` is the same after binding: every check has its verifier (R2,
+R3).
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ class Shows(_Strict, frozen=True):
 class Example(_Strict, frozen=True):
     """An executable example, from which the host writes the regression test.
 
-    ``setup`` is lines of Python, ``actual`` an expression after them, ``expected`` the value it should have (a plain YAML
-    value, or ``expected_code``, an expression). ``shows`` is the value on the base, ``raises`` the exception there. ``fixtures`` are
-    pytest fixtures of the project that the lines use; ``fields`` says which keys those of them that are mappings must
-    carry; ``also`` are further values that the same fields must be able to carry.
+    ``setup`` is lines of Python, ``actual`` an expression after them, ``expected`` the value it should have (a plain
+    YAML value, or ``expected_code``, an expression). ``shows`` is the value on the base, ``raises`` the exception
+    there. ``fixtures`` are pytest fixtures of the project that the lines use; ``fields`` says which keys those of
+    them that are mappings must carry; ``also`` are further values that the same fields must be able to carry.
     """
 
     actual: str
@@ -100,7 +101,9 @@ class Arguments(_Strict, frozen=True):
 
 
 class VerifierSpec(Arguments, frozen=True):
-    """One entry of ``verifiers:``: a name of the project's own for a built-in verifier with arguments, or a plug-in (``uses``)."""
+    """One entry of ``verifiers:``: a name of the project's own for a built-in verifier with arguments, or a plug-in
+    (``uses``).
+    """
 
     uses: str = ""
     options: dict[str, Any] = {}

@@ -176,7 +176,9 @@ class _Binder:
         raise self._error(at, f"check '{check}' has no verifier '{verifier}'", hint, value=bool(spec.verifier))
 
     def _kind(self, path: Path, entry: c.VerifierSpec) -> str:
-        """The built-in or plug-in verifier that an entry of ``verifiers:`` stands for; their own names stand for themselves."""
+        """The built-in or plug-in verifier that an entry of ``verifiers:`` stands for; their own names stand for
+        themselves.
+        """
         name = str(path[-1])
         if name in c.ARGUMENTS_OF or name in self.plugins:
             if entry.uses not in {"", name}:

@@ -160,7 +160,9 @@ def broken_precondition(state: s.RunState, step: Step) -> e.Failure | None:
 
 
 def _unmet(state: s.RunState, predicate: Predicate) -> tuple[str, tuple[str, ...]]:
-    """What is missing, with the evidence of what stands instead; predicates that need a verifier are not looked at here."""
+    """What is missing, with the evidence of what stands instead; predicates that need a verifier are not looked at
+    here.
+    """
     match predicate:
         case FactIs(subject, value):
             fact = state.fact(subject)
@@ -178,7 +180,8 @@ def _unmet(state: s.RunState, predicate: Predicate) -> tuple[str, tuple[str, ...
 
 
 def replan(state: s.RunState, failure: e.Failure) -> Replan:
-    """Find the root and what hangs on it (R20), and which completed steps have to be withdrawn, each after what it rests on.
+    """Find the root and what hangs on it (R20), and which completed steps have to be withdrawn, each after what it
+    rests on.
 
     The step that failed is always replaced, also where the root lies elsewhere: kept, it would only fail again.
     """

@@ -1,6 +1,7 @@
 """Everything that can happen in a run: one small frozen class an event, a tagged union, JSON in and out (R13).
 
-A run's state is the fold of these and nothing else. Bulky things (observations, evidence, trees) are artifacts; an event holds their digest.
+A run's state is the fold of these and nothing else. Bulky things (observations, evidence, trees) are artifacts; an
+event holds their digest.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Recoverability(StrEnum):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What failed, where, why, and what may be done about it (R16). ``environment`` marks errors that are not the product's (R26)."""
+    """What failed, where, why, and what may be done about it (R16). ``environment`` marks errors that are not the
+    product's (R26).
+    """
 
     step: str
     attempt: int
@@ -77,7 +80,9 @@ class OccurrencesSupport(msgspec.Struct, frozen=True, tag="occurrences", tag_fie
 
 
 class OutcomeSupport(msgspec.Struct, frozen=True, tag="outcome", tag_field="support"):
-    """The test has this outcome on a clean tree with ``files`` (path to text) laid in; ``shows`` stands in what it printed."""
+    """The test has this outcome on a clean tree with ``files`` (path to text) laid in; ``shows`` stands in what it
+    printed.
+    """
 
     id: str
     status: str
@@ -115,7 +120,9 @@ Support = LinesSupport | OccurrencesSupport | OutcomeSupport | TraceSupport | Re
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What an observation suggests: a text for people, a subject and value for predicates, and supports to be checked again (R12)."""
+    """What an observation suggests: a text for people, a subject and value for predicates, and supports to be
+    checked again (R12).
+    """
 
     text: str
     subject: str
@@ -137,7 +144,9 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What a verifier found: its id, who judged what, the verdict, one line, and the artifact with everything it printed."""
+    """What a verifier found: its id, who judged what, the verdict, one line, and the artifact with everything it
+    printed.
+    """
 
     id: str
     verifier: str
@@ -197,7 +206,9 @@ class StepStarted(Event, frozen=True, tag="step_started"):
 
 
 class ActionStarted(Event, frozen=True, tag="action_started"):
-    """An action begins. Between this and its observation its outcome is unknown; ``idempotent`` says whether it may be done again."""
+    """An action begins. Between this and its observation its outcome is unknown; ``idempotent`` says whether it may
+    be done again.
+    """
 
     step: str
     action: str
@@ -266,7 +277,9 @@ class StepRetried(Event, frozen=True, tag="step_retried"):
 
 
 class StepRecovered(Event, frozen=True, tag="step_recovered"):
-    """The process died within the step: it may run again from its checkpoint; an unfinished action's outcome stays unknown."""
+    """The process died within the step: it may run again from its checkpoint; an unfinished action's outcome stays
+    unknown.
+    """
 
     step: str
     unknown: str

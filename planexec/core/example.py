@@ -1,6 +1,7 @@
 """From a contract's executable example to test source: the host writes the regression test, nobody else (R24).
 
-Three texts come from one example: the *set-up* (fixtures of the same name that carry more fields, pytest's way of overriding), the
+Three texts come from one example: the *set-up* (fixtures of the same name that carry more fields, pytest's way of
+overriding), the
 *regression test*, and *probes*, throwaway tests that answer a question about the project's set-up.
 """
 

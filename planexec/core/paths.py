@@ -48,7 +48,9 @@ def is_protected(path: str) -> bool:
 
 
 def allows(path: str, allow: Sequence[str], deny: Sequence[str]) -> bool:
-    """Whether the scope lets ``path`` be changed: globs as git writes them; an empty ``allow`` is the whole repository."""
+    """Whether the scope lets ``path`` be changed: globs as git writes them; an empty ``allow`` is the whole
+    repository.
+    """
     if is_protected(path):
         return False
     return (not allow or matches(path, allow)) and not matches(path, deny)

@@ -85,8 +85,9 @@ PURE = (FactRecorded, FactIs, ArtifactStored)
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One step: the first seed's six fields, and the third seed's contract.
 
-    ``done_when`` is for people, ``predicates`` decide. ``artifacts`` are what the world has more of afterwards. ``estimate``
-    is in minutes. ``rollback`` names what undoes the step: ``checkpoint`` (the tree as it was before) or ``none`` (it only reads).
+    ``done_when`` is for people, ``predicates`` decide. ``artifacts`` are what the world has more of afterwards.
+    ``estimate`` is in minutes. ``rollback`` names what undoes the step: ``checkpoint`` (the tree as it was before)
+    or ``none`` (it only reads).
     """
 
     id: str
@@ -117,7 +118,9 @@ class Proposal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_proposal(data: bytes) -> Proposal:
-    """Decode a proposal strictly. Raises msgspec.DecodeError: on what is not JSON, and on any field that a proposal may not have."""
+    """Decode a proposal strictly. Raises msgspec.DecodeError: on what is not JSON, and on any field that a proposal
+    may not have.
+    """
     return msgspec.json.decode(data, type=Proposal)
 
 

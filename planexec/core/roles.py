@@ -1,6 +1,7 @@
 """Who may do what (L2): a planner proposes, an executor acts, verifiers judge. None can speak for another.
 
-An executor is a conversation: it yields a move and is sent the answer. It cannot call a tool, change a status or state a fact.
+An executor is a conversation: it yields a move and is sent the answer. It cannot call a tool, change a status or
+state a fact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The rules that a proposal has to keep (R7, R19): each is a named function that returns findings; no finding, no objection.
+"""The rules that a proposal has to keep (R7, R19): each is a named function that returns findings; no finding, no
+objection.
 
 The names are the first seed's ``validate_*``. A finding says what is wrong and what would mend it.
 """
@@ -30,7 +31,9 @@ def validate_plan(
     tools: Collection[str],
     known: Collection[str] = (),
 ) -> list[str]:
-    """Everything about a first plan that can be told before it runs. ``known`` are subjects of facts that stand already."""
+    """Everything about a first plan that can be told before it runs. ``known`` are subjects of facts that stand
+    already.
+    """
     done = [step for step in proposal.steps if step.status is not Status.PENDING]
     return [
         *(f"step '{step.id}' is proposed as {step.status.value}; a new step is pending" for step in done),
@@ -111,7 +114,9 @@ def validate_dependencies(steps: Sequence[Step]) -> list[str]:
 
 
 def validate_step_contracts(steps: Sequence[Step]) -> list[str]:
-    """Precondition, tools, artifact, predicate and rollback: a step without artifact or predicate cannot be judged (R6)."""
+    """Precondition, tools, artifact, predicate and rollback: a step without artifact or predicate cannot be judged
+    (R6).
+    """
     findings = []
     for step in steps:
         if not step.goal.strip():
@@ -145,7 +150,9 @@ def validate_tools(steps: Sequence[Step], tools: Collection[str]) -> list[str]:
 
 
 def validate_done_when(steps: Sequence[Step], required_checks: Mapping[str, str]) -> list[str]:
-    """``done_when`` is bound to something that can be observed: a predicate of the closed set, about a check that exists."""
+    """``done_when`` is bound to something that can be observed: a predicate of the closed set, about a check that
+    exists.
+    """
     findings = []
     freezing: dict[str, str] = {}
     for step in steps:
@@ -177,7 +184,9 @@ def validate_contract_coverage(steps: Sequence[Step], required_checks: Mapping[s
 
 
 def validate_inputs(steps: Sequence[Step], known: Collection[str]) -> list[str]:
-    """Every input is an ancestor's artifact, and every precondition is about a fact that stands or that an ancestor records."""
+    """Every input is an ancestor's artifact, and every precondition is about a fact that stands or that an ancestor
+    records.
+    """
     findings = []
     by_id = {step.id: step for step in steps}
     for step in steps:
@@ -257,7 +266,9 @@ def validate_unaffected_steps_unchanged(state: RunState, proposed: Sequence[Step
 
 
 def validate_statuses(state: RunState, proposed: Sequence[Step]) -> list[str]:
-    """A proposal cannot declare anything done: new steps are pending, old ones as they are or superseded when affected."""
+    """A proposal cannot declare anything done: new steps are pending, old ones as they are or superseded when
+    affected.
+    """
     before = {step.id: step for step in state.steps}
     hit = set(state.trigger.affected) if state.trigger else set()
     past = {step.id for plan in state.plan_history for step in plan}

@@ -1,7 +1,8 @@
 """The state of a run, and the only way in which it changes: ``reduce(state, event) -> state`` (R13, R28).
 
-``reduce`` refuses what may not happen (IllegalEventError), so a state is legal whatever the order in which events arrive: nothing starts
-before its dependencies, nothing completes that did not run, and ``succeeded`` needs every check passed at the gate (L1, R25).
+``reduce`` refuses what may not happen (IllegalEventError), so a state is legal whatever the order in which events
+arrive: nothing starts before its dependencies, nothing completes that did not run, and ``succeeded`` needs every
+check passed at the gate (L1, R25).
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Revision(msgspec.Struct, frozen=True):
 
 
 class StepRecord(msgspec.Struct, frozen=True):
-    """What happened to a step: counters from which the ids of its actions and observations follow, and its evidence (R27)."""
+    """What happened to a step: counters from which the ids of its actions and observations follow, and its evidence
+    (R27).
+    """
 
     attempt: int = 0
     actions: int = 0
@@ -254,7 +257,9 @@ def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
 
 
 def _graph(steps: tuple[Step, ...]) -> None:
-    """A plan is a graph without cycles over its own live steps: what ``rules`` explains to the planner is a must here."""
+    """A plan is a graph without cycles over its own live steps: what ``rules`` explains to the planner is a must
+    here.
+    """
     _need(len({step.id for step in steps}) == len(steps), "two steps have one id")
     live = {step.id: step for step in steps if step.status is not Status.SUPERSEDED}
     _need(bool(live), "the plan has no steps")

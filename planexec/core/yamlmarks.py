@@ -1,4 +1,6 @@
-"""YAML with line and column for every value: nodes are composed, never constructed, so nothing is guessed or expanded."""
+"""YAML with line and column for every value: nodes are composed, never constructed, so nothing is guessed or
+expanded.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The workflow executor: for each kind of step a short routine of actions, chosen by the artifact that the step promises.
+"""The workflow executor: for each kind of step a short routine of actions, chosen by the artifact that the step
+promises.
 
-A routine is a conversation with the controller: it yields an action and is sent the observation, yields ``Finish`` and is sent the
-verdict. It never calls a tool and never declares anything done.
+A routine is a conversation with the controller: it yields an action and is sent the observation, yields ``Finish``
+and is sent the verdict. It never calls a tool and never declares anything done.
 """
 
 from __future__ import annotations

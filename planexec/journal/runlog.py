@@ -1,4 +1,6 @@
-"""One run's log: events go through ``reduce`` before they are written, so that no illegal event is ever committed (L4, R13)."""
+"""One run's log: events go through ``reduce`` before they are written, so that no illegal event is ever committed
+(L4, R13).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class RunLog:
         self._saved = self._seq
 
     def record(self, *events: AnyEvent) -> RunState:
-        """Commit events in one transaction and return the new state. Raises IllegalEventError before anything is written."""
+        """Commit events in one transaction and return the new state. Raises IllegalEventError before anything is
+        written.
+        """
         state = self.state
         for event in events:
             state = reduce(state, event)

@@ -1,8 +1,8 @@
 """The workflow planner: plans without a model, as hypotheses about this repository.
 
-The first plan assumes the cheapest thing that could be true: the present test set-up can express the fault, and the fault lies on lines
-that the failing test runs. Each assumption is a precondition or a predicate, so an observation can break it; then the planner
-replaces what hung on it. Where it has no further hypothesis it says so.
+The first plan assumes the cheapest thing that could be true: the present test set-up can express the fault, and the
+fault lies on lines that the failing test runs. Each assumption is a precondition or a predicate, so an observation
+can break it; then the planner replaces what hung on it. Where it has no further hypothesis it says so.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class WorkflowPlanner:
         return Proposal(state.scope, (*kept, *new))
 
     def _extend_setup(self, contract: Contract, state: RunState) -> list[Step] | None:
-        """The set-up lacks fields: extend it in a step of its own, and let what holds already be guarded by steps of their own."""
+        """The set-up lacks fields: extend it in a step of its own, and let what holds already be guarded by steps of
+        their own.
+        """
         check = contract.reproduction
         if check is None or check.arguments.example is None:
             return None

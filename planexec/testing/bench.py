@@ -1,6 +1,7 @@
 """The test bench: clean trees with a candidate's changes, and what the target's tests say of them.
 
-Nothing here looks at the scratch copy: a tree is the pristine copy plus recorded changes plus files that the host lays in.
+Nothing here looks at the scratch copy: a tree is the pristine copy plus recorded changes plus files that the host
+lays in.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ class Bench:
         return self._baseline[key]
 
     def repeat(self, changes: Sequence[Change], ids: Sequence[str], times: int) -> list[TestReport]:
-        """The same run several times, each on a tree of its own; at once where each run has its own network and processes."""
+        """The same run several times, each on a tree of its own; at once where each run has its own network and
+        processes.
+        """
         with ThreadPoolExecutor(max_workers=min(times, self.workers)) as pool:
             return list(pool.map(lambda _: self.run(changes, ids), range(times)))
 

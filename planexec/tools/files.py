@@ -1,6 +1,7 @@
 """Reading, searching and editing the scratch tree, by the host: no link is followed, nothing outside is touched.
 
-Edits keep every byte outside the edited span; a text that matches nowhere or more than once is refused with the lines.
+Edits keep every byte outside the edited span; a text that matches nowhere or more than once is refused with the
+lines.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class Read:
 
 
 class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Replace ``old`` (which occurs exactly once) by ``new``; without ``old`` create the file; or take a stored content."""
+    """Replace ``old`` (which occurs exactly once) by ``new``; without ``old`` create the file; or take a stored
+    content.
+    """
 
     path: str
     old: str = ""
@@ -212,9 +215,12 @@ def syntax_error(path: str, content: bytes) -> str:
 def read_inside(tree: Path, path: str) -> bytes | None:
     """The content of a regular file below ``tree``; None when there is none. No link is followed on the way."""
     try:
-        with opened(tree) as root, parent_of(root, path) as (folder, name):
-            with os.fdopen(open_file(folder, name), "rb") as file:
-                return file.read()
+        with (
+            opened(tree) as root,
+            parent_of(root, path) as (folder, name),
+            os.fdopen(open_file(folder, name), "rb") as file,
+        ):
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -222,7 +228,9 @@ def read_inside(tree: Path, path: str) -> bytes | None:
 
 
 def write_inside(tree: Path, path: str, content: bytes) -> None:
-    """Write a file below ``tree`` at once, keeping its mode. No link is followed; what is no ordinary file is refused."""
+    """Write a file below ``tree`` at once, keeping its mode. No link is followed; what is no ordinary file is
+    refused.
+    """
     try:
         with opened(tree) as root, parent_of(root, path, create=True) as (folder, name):
             before = look(root, path)

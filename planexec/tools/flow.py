@@ -1,7 +1,7 @@
 """Where a value goes and where it is lost: what a traced run and the syntax tree say together.
 
-A value that the contract expects is followed to the key under which it is stored; a key that is read on the way and written nowhere
-is where it is lost. Both are facts about places, to be checked again by the observation verifier.
+A value that the contract expects is followed to the key under which it is stored; a key that is read on the way and
+written nowhere is where it is lost. Both are facts about places, to be checked again by the observation verifier.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ SOURCES = ("**/*.py", "!test/**", "!tests/**", "!**/tests/**", "!**/test_*.py", 
 
 @dataclass(frozen=True)
 class Run:
-    """A traced run of one test: what ran, what was seen, in which sources; ``files`` are what the host laid in for it."""
+    """A traced run of one test: what ran, what was seen, in which sources; ``files`` are what the host laid in for
+    it.
+    """
 
     test: str
     trace: TraceReport
@@ -61,7 +63,7 @@ def lost(run: Run, actual: str, suspicions: Sequence[Suspicion]) -> e.Claim | No
     path, mention = max(orphans, key=lambda pair: rank.get((pair[0], pair[1].line), 0.0))
     text = f"{_written(mention)} is read at {path}:{mention.line}, but nothing writes that key"
     supports: list[e.Support] = [lines(run.sources, path, mention.line)]
-    chosen = {name: content for name, content in sorted(run.sources.items())}
+    chosen = dict(sorted(run.sources.items()))
     supports.append(e.OccurrencesSupport(mention.text, SOURCES, occurrences(chosen, mention.text)))
     end = _end(mention)
     after = [s for s in run.seen(actual) if actual and s.path == path and mention.line <= s.line <= end]

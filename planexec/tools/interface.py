@@ -1,7 +1,7 @@
 """What a tool is: a name, arguments with a schema, whether it may be done again, and one function (R12, R15).
 
-A tool acts on the scratch tree only, or runs tests on clean trees. Its result is an observation: nothing that it says counts
-before the host's verifiers have looked.
+A tool acts on the scratch tree only, or runs tests on clean trees. Its result is an observation: nothing that it
+says counts before the host's verifiers have looked.
 """
 
 from __future__ import annotations

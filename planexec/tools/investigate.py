@@ -1,7 +1,8 @@
 """``investigate``: learns where the fault is and what the project's test set-up can carry, by running and reading.
 
-It writes nothing into the scratch tree. What it finds are claims, each with supports that the host checks again: where the expected
-value is stored and lost, which required checks hold already, and whether the set-up carries the fields that the example needs.
+It writes nothing into the scratch tree. What it finds are claims, each with supports that the host checks again:
+where the expected value is stored and lost, which required checks hold already, and whether the set-up carries the
+fields that the example needs.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run,
         files = {path: regression_source(check, extended=False)}
         failing = [f"{path}::{regression_name(check)}"]
     others = short_suite_ids(bench, failing)
-    watch = [value for value in expected_values(check)] if check else []
+    watch = list(expected_values(check)) if check else []
     extra = {path: text.encode() for path, text in files.items()}
     trace = bench.trace((), [*failing, *others], watch, extra)
     sources = sources_of(bench)
@@ -129,7 +130,9 @@ def _base_claims(workbench: Workbench) -> list[e.Claim]:
 
 
 def _setup_claims(bench: Bench, check: c.Check | None) -> list[e.Claim]:
-    """Whether each field of the example stands in its fixture, asked by a probe that runs in the project's own set-up."""
+    """Whether each field of the example stands in its fixture, asked by a probe that runs in the project's own
+    set-up.
+    """
     if check is None or check.arguments.example is None or not check.arguments.example.fields:
         return []
     probe = setup_probe(check.arguments.example)
@@ -155,10 +158,8 @@ def _answer(outcome: TestOutcome, fixture: str, field: str, place: str) -> tuple
         return "absent", f"the test set-up '{fixture}' has no field '{field}'{where}"
     if outcome.status == "failed":
         return "no_mapping", f"the test set-up '{fixture}' is no mapping, so it has no fields{where}"
-    return (
-        "no_fixture",
-        f"the test set-up '{fixture}' cannot be used: {outcome.message.strip().splitlines()[-1] if outcome.message.strip() else ''}",
-    )
+    why = outcome.message.strip().splitlines()[-1:] or ["it fails"]
+    return "no_fixture", f"the test set-up '{fixture}' cannot be used: {why[0]}"
 
 
 def _definition(bench: Bench, fixture: str) -> tuple[str, list[e.Support]]:

@@ -1,4 +1,6 @@
-"""``regression``: writes the test set-up or the regression test of the contract's example; the text is the host's (R24)."""
+"""``regression``: writes the test set-up or the regression test of the contract's example; the text is the host's
+(R24).
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any, Literal
 
 import msgspec
@@ -131,8 +132,8 @@ def _result(
         "disagreeing": result.disagreeing,
         "by_template": result.by_template,
         "suspects": [
-            {"path": s.path, "line": s.line, "score": round(s.score, 3), "function": s.function, "text": s.text, "reason": s.reason}
-            for s in suspected(suspicions, sources, limit=SHOWN_SUSPECTS)
+            {**asdict(each), "score": round(each.score, 3)}
+            for each in suspected(suspicions, sources, limit=SHOWN_SUSPECTS)
         ],
     }  # fmt: skip
     if kept:

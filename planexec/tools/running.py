@@ -17,7 +17,9 @@ SHELL_SECONDS = 120.0
 
 
 class RunTestsArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Test ids; none means everything related: the whole suite where it is short, else the files that name what changed."""
+    """Test ids; none means everything related: the whole suite where it is short, else the files that name what
+    changed.
+    """
 
     ids: tuple[str, ...] = ()
 
@@ -31,7 +33,9 @@ class RunTests:
     idempotent = True
 
     def run(self, arguments: RunTestsArguments, workbench: Workbench) -> ToolResult:
-        """Counts by status, the red tests with what they printed, and which of them were not red on the base (``broken``)."""
+        """Counts by status, the red tests with what they printed, and which of them were not red on the base
+        (``broken``).
+        """
         workbench.progress("running tests")
         candidate = workbench.candidate()
         ids = arguments.ids or selection(candidate, workbench.bench)

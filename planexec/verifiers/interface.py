@@ -1,4 +1,6 @@
-"""What a verifier is given and what it answers. A verifier judges a clean tree, never the scratch copy, and never a text of a model."""
+"""What a verifier is given and what it answers. A verifier judges a clean tree, never the scratch copy, and never a
+text of a model.
+"""
 
 from __future__ import annotations
 

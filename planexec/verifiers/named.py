@@ -1,4 +1,6 @@
-"""``verify_named_tests``: tests of the repository, or host-supplied ones that lie beside the contract, pass on the candidate (R24)."""
+"""``verify_named_tests``: tests of the repository, or host-supplied ones that lie beside the contract, pass on the
+candidate (R24).
+"""
 
 from __future__ import annotations
 

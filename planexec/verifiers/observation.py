@@ -1,6 +1,7 @@
 """The observation verifier: turns a structured claim into a fact, or says why not (R12).
 
-It believes nothing that the observation says: lines are read again, occurrences counted again, tests and traces run again.
+It believes nothing that the observation says: lines are read again, occurrences counted again, tests and traces run
+again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ class ObservationVerifier:
     """Checks claims against ``snapshot``, the tree that the step works on, and ``records``, the stored observations."""
 
     def __init__(
-        self, contract: Contract, bench: Bench, snapshot: Manifest, records: Mapping[str, str], claims: Sequence[e.Claim]
+        self,
+        contract: Contract,
+        bench: Bench,
+        snapshot: Manifest,
+        records: Mapping[str, str],
+        claims: Sequence[e.Claim],
     ) -> None:
         self.contract, self.bench, self.snapshot, self.records = contract, bench, snapshot, records
         supports = [support for claim in claims for support in claim.supports]
@@ -72,7 +78,8 @@ class ObservationVerifier:
         report = self.bench.run((), [support.id], {path: text.encode() for path, text in support.files.items()})
         outcomes = select(report, support.id)
         if not report.trusted or not outcomes:
-            return f"'{support.id}' could not be run again: {report.distrust or report.environment_problem or 'not collected'}"
+            why = report.distrust or report.environment_problem or "not collected"
+            return f"'{support.id}' could not be run again: {why}"
         for outcome in outcomes:
             if outcome.status != support.status:
                 return f"'{outcome.id}' is {outcome.status}, not {support.status}"

@@ -11,8 +11,8 @@ from planexec.core.events import Evidence, Fact
 from planexec.core.example import default_file, expression_probe
 from planexec.testing.bench import Bench, select
 from planexec.verifiers.interface import FAILED, PASSED, Candidate, Request, Verdict, trouble
-from planexec.verifiers.regression import green_on_candidate, red_on_base
 from planexec.verifiers.registry import Registry
+from planexec.verifiers.regression import green_on_candidate, red_on_base
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The registry that binds names to verifiers (R3): built in, or installed as plug-ins under the entry point ``planexec.verifiers``.
+"""The registry that binds names to verifiers (R3): built in, or installed as plug-ins under the entry point
+``planexec.verifiers``.
 
 A plug-in is a callable ``(Request) -> Verdict``. Whatever it raises is an error of the check, never a pass.
 """
@@ -73,7 +74,9 @@ class Registry:
         return self.keep(request, request.check.verifier, request.check.name, self.verdict(request))
 
     def judge_all(self, requests: Sequence[Request]) -> Iterator[Evidence]:
-        """Judge several checks of one candidate, at once where runs do not share anything; evidence comes in their order."""
+        """Judge several checks of one candidate, at once where runs do not share anything; evidence comes in their
+        order.
+        """
         if not requests:
             return
         with ThreadPoolExecutor(max_workers=requests[0].bench.workers) as pool:

@@ -1,4 +1,6 @@
-"""``verify_regression_red``: red on the base by its own assertion, green on the candidate, red again without the source change (R24)."""
+"""``verify_regression_red``: red on the base by its own assertion, green on the candidate, red again without the
+source change (R24).
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def green_on_candidate(request: Request) -> Verdict:
                 return Verdict(INCONCLUSIVE, f"'{bad[0].id}' passed before and now {bad[0].status}", _detail(report))
             if bad:
                 return Verdict(
-                    FAILED, f"'{bad[0].id}' {bad[0].status} on the candidate: {first_line(bad[0].message)}", _detail(report)
+                    FAILED,
+                    f"'{bad[0].id}' {bad[0].status} on the candidate: {first_line(bad[0].message)}",
+                    _detail(report),
                 )
     return Verdict(
         PASSED, f"green on the candidate {runs} of {runs} times", {"tree": "base + tests + source", "runs": runs}

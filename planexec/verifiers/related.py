@@ -92,7 +92,9 @@ def _status(report: TestReport, name: str) -> str:
 
 
 def selection(candidate: Candidate, bench: Bench) -> tuple[str, ...]:
-    """The related tests: everything (no ids) where the suite ends in its time, else the files that name what was changed."""
+    """The related tests: everything (no ids) where the suite ends in its time, else the files that name what was
+    changed.
+    """
     return tuple(related_files(candidate, bench)) if bench.baseline()[0].timed_out else ()
 
 

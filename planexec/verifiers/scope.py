@@ -60,4 +60,3 @@ def _path_objection(request: Request, change: Change) -> str:
         return "changed its mode"
     content = request.bench.store.get(change.after.digest) if change.after else b""
     return "is not text" if b"\0" in content else ""
-

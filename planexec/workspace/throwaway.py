@@ -1,4 +1,6 @@
-"""A throwaway repository from a plain folder: what ``run --fixture`` works on, so that a shipped example stays as it is."""
+"""A throwaway repository from a plain folder: what ``run --fixture`` works on, so that a shipped example stays as it
+is.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def make_repository(folder: Path, into: Path | None, cache: Path) -> Path:
     try:
         shutil.copytree(folder, target, symlinks=True, ignore=_ignored, dirs_exist_ok=True)
     except (OSError, shutil.Error) as error:
-        raise EnvironmentFailure(f"the fixture cannot be copied to {target}: {error}", "choose another place with --into") from None
+        raise EnvironmentFailure(
+            f"the fixture cannot be copied to {target}: {error}", "choose another place with --into"
+        ) from None
     git(["init", "--quiet", "--initial-branch=main"], target, variables={"GIT_TEMPLATE_DIR": ""})
     git(["add", "--all", "--force"], target)
     git(["commit", "--quiet", "--message", f"The fixture {folder.resolve().name}"], target, variables=_IDENTITY)

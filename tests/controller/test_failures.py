@@ -19,11 +19,31 @@ def evidence(status: str = "failed", code: str = "") -> Evidence:
 @pytest.mark.parametrize(
     ("predicate", "artifact", "code", "expected"),
     [
-        (RegressionRed("r"), "regression-test", "NOT_RED", ("NOT_RED", FailureClass.GOAL, Cause.FALSE_FACT, Recoverability.ABORT)),
-        (RegressionRed("r"), "regression-test", "OTHER_RED", ("OTHER_RED", FailureClass.GOAL, Cause.FALSE_FACT, Recoverability.ABORT)),
+        (
+            RegressionRed("r"),
+            "regression-test",
+            "NOT_RED",
+            ("NOT_RED", FailureClass.GOAL, Cause.FALSE_FACT, Recoverability.ABORT),
+        ),
+        (
+            RegressionRed("r"),
+            "regression-test",
+            "OTHER_RED",
+            ("OTHER_RED", FailureClass.GOAL, Cause.FALSE_FACT, Recoverability.ABORT),
+        ),
         (SetupCarries("r"), "test-setup", "", ("SETUP", FailureClass.TASK, Cause.FALSE_FACT, Recoverability.REPLAN)),
-        (FactRecorded(("a",)), "inspection", "", ("NOT_FOUND", FailureClass.TASK, Cause.FALSE_FACT, Recoverability.ABORT)),
-        (CheckPassed("tests"), "verification", "", ("CHECK_FAILED", FailureClass.TASK, Cause.SIDE_EFFECT, Recoverability.REPLAN)),
+        (
+            FactRecorded(("a",)),
+            "inspection",
+            "",
+            ("NOT_FOUND", FailureClass.TASK, Cause.FALSE_FACT, Recoverability.ABORT),
+        ),
+        (
+            CheckPassed("tests"),
+            "verification",
+            "",
+            ("CHECK_FAILED", FailureClass.TASK, Cause.SIDE_EFFECT, Recoverability.REPLAN),
+        ),
         (CheckPassed("other"), "patch", "", ("NO_PATCH", FailureClass.TASK, Cause.FALSE_FACT, Recoverability.REPLAN)),
         (RegressionGreen("r"), "patch", "", ("NO_PATCH", FailureClass.TASK, Cause.FALSE_FACT, Recoverability.REPLAN)),
     ],

@@ -47,7 +47,12 @@ class Scripted:
 
 
 def start(
-    bench: Bench, folder: Path, text: str = QUICK, planner: Planner | None = None, executor: Executor | None = None, mode: str = "apply"
+    bench: Bench,
+    folder: Path,
+    text: str = QUICK,
+    planner: Planner | None = None,
+    executor: Executor | None = None,
+    mode: str = "apply",
 ) -> Controller:
     """A controller on a run that has just begun."""
     contract = make_contract(text)
@@ -295,7 +300,8 @@ def test_a_gate_that_fails_takes_the_patch_back(bench: Bench, tmp_path: Path) ->
     def careless(proposal: Proposal) -> Proposal:
         """verify asks for nothing but the scope."""
         steps = [
-            replace(step, predicates=(CheckPassed("diff_scope"),)) if step.id == "verify" else step for step in proposal.steps
+            replace(step, predicates=(CheckPassed("diff_scope"),)) if step.id == "verify" else step
+            for step in proposal.steps
         ]
         return replace(proposal, steps=tuple(steps))
 

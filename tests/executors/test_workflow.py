@@ -70,7 +70,8 @@ def test_survivors_are_tried_until_one_stands() -> None:
     ]  # fmt: skip
     moves = talk(make_contract(), step("patch"), replies)
     assert [move.tool if isinstance(move, Action) else type(move).__name__ for move in moves] == [
-        "repair", "edit", "edit", "run_tests", "undo", "edit", "run_tests", "Finish", "undo", "edit", "run_tests", "Finish",
+        "repair", "edit", "edit", "run_tests", "undo", "edit", "run_tests", "Finish", "undo", "edit", "run_tests",
+        "Finish",
     ]  # fmt: skip
 
 

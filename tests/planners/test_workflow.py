@@ -14,11 +14,16 @@ from ..projects import BY_EXAMPLE, BY_TESTS, make_contract
 from ..verifiers.test_predicates import WITH_SET_UP
 
 TOOLS = Toolbox.standard().names
-GUARDED = WITH_SET_UP.replace("  tests: everything", "  polite: {step: stay-polite}\n  right: {step: patch}\n  tests: everything") + """
+GUARDED = (
+    WITH_SET_UP.replace(
+        "  tests: everything", "  polite: {step: stay-polite}\n  right: {step: patch}\n  tests: everything"
+    )
+    + """
 verifiers:
   verify_polite: {tests: [tests/test_basket.py::test_empty]}
   verify_right: {command: [python, -c, pass]}
 """
+)
 
 
 def begun(contract: Contract, replans: int = 2) -> RunState:

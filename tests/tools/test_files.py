@@ -42,7 +42,10 @@ def test_search_list_and_read(shared_bench: Bench) -> None:
     assert found.summary == "2 lines match"
     assert found.data["matches"][0]["path"] == BASKET
     assert Search().run(SearchArguments("("), desk).code == "BAD_PATTERN"
-    assert ListFiles().run(ListArguments("tests/**"), desk).data["paths"] == ["tests/conftest.py", "tests/test_basket.py"]
+    assert ListFiles().run(ListArguments("tests/**"), desk).data["paths"] == [
+        "tests/conftest.py",
+        "tests/test_basket.py",
+    ]
     read = Read().run(ReadArguments(BASKET, 1, 1), desk)
     assert read.data["text"] == '"""Prices of a basket, in cents."""'
     missing = Read().run(ReadArguments("shop/baskets.py"), desk)
@@ -62,7 +65,11 @@ def test_an_edit_changes_one_place(bench: Bench) -> None:
     ("arguments", "code", "words"),
     [
         ({"path": BASKET, "old": "amount", "new": "sum"}, "NO_MATCH", "stands 3 times, in lines 5, 7, 8"),
-        ({"path": BASKET, "old": "return amount + discounts", "new": "x"}, "NO_MATCH", "did you mean: return amount + discount"),
+        (
+            {"path": BASKET, "old": "return amount + discounts", "new": "x"},
+            "NO_MATCH",
+            "did you mean: return amount + discount",
+        ),
         ({"path": BASKET, "old": FAULT, "new": "return amount -"}, "SYNTAX", "breaks"),
         ({"path": BASKET, "new": "x = 1\n"}, "NO_MATCH", "exists"),
         ({"path": "shop/none.py", "old": "a", "new": "b"}, "NO_MATCH", "there is no file"),
@@ -74,7 +81,9 @@ def test_an_edit_changes_one_place(bench: Bench) -> None:
         ({"path": BASKET, "content": "0" * 64}, "NO_MATCH", "no such stored content"),
     ],
 )
-def test_edits_that_are_refused_change_nothing(shared_bench: Bench, arguments: dict[str, str], code: str, words: str) -> None:
+def test_edits_that_are_refused_change_nothing(
+    shared_bench: Bench, arguments: dict[str, str], code: str, words: str
+) -> None:
     result = apply(shared_bench, **arguments)
     assert (result.ok, result.code) == (False, code)
     assert words in result.summary
@@ -144,4 +153,3 @@ def test_bytes_outside_the_edited_span_are_identical(head: bytes, old: bytes, ne
         assert (after, objection) == (head + new + tail, "")
     else:
         assert objection
-

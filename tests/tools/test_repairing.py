@@ -10,6 +10,14 @@ from planexec.tools.repairing import Repair, RepairArguments
 
 from ..projects import BY_TESTS, FAULT, FIX, SHOP, make_bench, make_contract, step, workbench
 
+UNREACHABLE = """
+    from shop.basket import total
+
+
+    def test_more():
+        assert total([1]) == "a text that no edit makes"
+"""
+
 
 def repair(bench: Bench, text: str = BY_TESTS, state: RunState | None = None) -> ToolResult:
     return Repair().run(RepairArguments(), workbench(bench, make_contract(text), step("repair"), state))
@@ -29,7 +37,10 @@ def test_survivors_are_stored_contents(bench: Bench) -> None:
 
 
 def test_nothing_found_is_a_claim_with_a_record(tmp_path: Path) -> None:
-    files = {**SHOP, "tests/test_more.py": "from shop.basket import total\n\n\ndef test_more():\n    assert total([1]) == 'a text that no edit makes'\n"}
+    files = {
+        **SHOP,
+        "tests/test_more.py": UNREACHABLE,
+    }
     bench = make_bench(tmp_path, files)
     text = BY_TESTS.replace("tests/test_basket.py::test_discount", "tests/test_more.py::test_more")
     result = repair(bench, text.replace("repair_seconds: 60", "repair_seconds: 20, repair_candidates: 40"))

@@ -27,7 +27,9 @@ def test_a_single_test(bench: Bench) -> None:
 
 def test_files_that_cannot_be_collected(bench: Bench) -> None:
     edit(bench, "tests/test_new.py", "", "from shop.basket import nothing_like_it\n")
-    result = RunTests().run(RunTestsArguments(("tests/test_new.py",)), workbench(bench, make_contract(), step("run_tests")))
+    result = RunTests().run(
+        RunTestsArguments(("tests/test_new.py",)), workbench(bench, make_contract(), step("run_tests"))
+    )
     assert "cannot be collected" in result.summary
 
 

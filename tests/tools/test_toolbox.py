@@ -47,7 +47,18 @@ def test_arguments_are_checked(shared_bench: Bench) -> None:
 
 def test_names_and_idempotence() -> None:
     toolbox = Toolbox.standard()
-    assert {"search", "list", "read", "edit", "undo", "run_tests", "shell", "regression", "investigate", "repair"} == toolbox.names
+    assert {
+        "search",
+        "list",
+        "read",
+        "edit",
+        "undo",
+        "run_tests",
+        "shell",
+        "regression",
+        "investigate",
+        "repair",
+    } == toolbox.names
     assert toolbox.idempotent("edit") and not toolbox.idempotent("shell") and not toolbox.idempotent("unknown")
     for tool in toolbox.tools.values():
         assert tool.description

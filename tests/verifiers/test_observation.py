@@ -33,7 +33,9 @@ def test_lines_are_read_again(shared_bench: Bench) -> None:
 
 
 def test_occurrences_are_counted_again(shared_bench: Bench) -> None:
-    places = tuple(f"{BASKET}:{n}" for n, line in enumerate(content(shared_bench).splitlines(), 1) if b"discount" in line)
+    places = tuple(
+        f"{BASKET}:{n}" for n, line in enumerate(content(shared_bench).splitlines(), 1) if b"discount" in line
+    )
     assert len(places) == 2
     assert objection(shared_bench, e.OccurrencesSupport("discount", ("shop/**",), places)) == ""
     assert "stands at" in objection(shared_bench, e.OccurrencesSupport("discount", ("shop/**",), places[:1]))
@@ -46,7 +48,9 @@ def test_outcomes_are_run_again(shared_bench: Bench) -> None:
     assert "does not show 999" in objection(shared_bench, e.OutcomeSupport(RED, "failed", {}, "999"))
     probe = {"tests/test_probe.py": "def test_probe(order):\n    assert 'prices' in order\n"}
     assert objection(shared_bench, e.OutcomeSupport("tests/test_probe.py::test_probe", "passed", probe)) == ""
-    assert "could not be run again" in objection(shared_bench, e.OutcomeSupport("tests/test_basket.py::test_no", "passed"))
+    assert "could not be run again" in objection(
+        shared_bench, e.OutcomeSupport("tests/test_basket.py::test_no", "passed")
+    )
 
 
 def test_traces_are_run_again(shared_bench: Bench) -> None:

@@ -30,7 +30,9 @@ success:
 """
 
 
-def situation(bench: Bench, contract: Contract, frozen: Frozen | None = None, facts: tuple[e.Fact, ...] = ()) -> Situation:
+def situation(
+    bench: Bench, contract: Contract, frozen: Frozen | None = None, facts: tuple[e.Fact, ...] = ()
+) -> Situation:
     return Situation(contract, candidate(bench, frozen), facts, {"patch": "digest"}, bench, Registry.of(contract))
 
 

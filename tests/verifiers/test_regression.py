@@ -56,7 +56,8 @@ def test_red_for_another_reason(bench: Bench) -> None:
 
 
 def test_a_failing_set_up_is_not_red(bench: Bench) -> None:
-    text = "import pytest\n\n\n@pytest.fixture\ndef broken():\n    raise ValueError('set-up')\n\n\ndef test_new(broken):\n    assert 0\n"
+    fixture = "@pytest.fixture\ndef broken():\n    raise ValueError('set-up')\n"
+    text = f"import pytest\n\n\n{fixture}\n\ndef test_new(broken):\n    assert 0\n"
     edit(bench, "tests/test_new.py", "", text)
     frozen = Frozen({"tests/test_new.py": "0"}, ("tests/test_new.py::test_new",))
     verdict = red_on_base(request(bench, make_contract(BY_EXAMPLE), "reproduction", frozen))

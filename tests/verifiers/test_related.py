@@ -27,7 +27,12 @@ def test_what_breaks_is_named(bench: Bench) -> None:
 
 
 def test_a_skipped_or_vanished_test_counts_as_broken(bench: Bench) -> None:
-    edit(bench, "shop/basket.py", "def cheapest(prices):\n", "import pytest\n\n\ndef cheapest(prices):\n    pytest.skip('no')\n")
+    edit(
+        bench,
+        "shop/basket.py",
+        "def cheapest(prices):\n",
+        "import pytest\n\n\ndef cheapest(prices):\n    pytest.skip('no')\n",
+    )
     verdict = verify_related_tests(request(bench, make_contract(), "tests"))
     assert verdict.status == FAILED
 
@@ -63,7 +68,9 @@ def test_what_disagrees_with_itself_on_the_base_is_quarantined(tmp_path: Path) -
 
 def test_named_tests_narrow_it(bench: Bench) -> None:
     edit(bench, "shop/basket.py", "return min(prices)", "return max(prices)")
-    text = BY_TESTS.replace("tests: everything else still passes", 'tests: {tests: ["tests/test_basket.py::test_total"]}')
+    text = BY_TESTS.replace(
+        "tests: everything else still passes", 'tests: {tests: ["tests/test_basket.py::test_total"]}'
+    )
     verdict = verify_related_tests(request(bench, make_contract(text), "tests"))
     assert verdict.status == PASSED
     assert verdict.detail["selection"] == ["tests/test_basket.py::test_total"]

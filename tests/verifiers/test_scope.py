@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import pytest
@@ -76,7 +75,7 @@ def test_links_modes_binaries_and_white_space(bench: Bench, tmp_path: Path) -> N
     link = bench.workspace.scratch / "shop/link.py"
     link.symlink_to("basket.py")
     assert "is a link" in verify_diff_scope(request(bench, make_contract(), "diff_scope")).summary
-    os.unlink(link)
+    link.unlink()
     (bench.workspace.scratch / "shop/blob.py").write_bytes(b"x\0y")
     assert "is not text" in verify_diff_scope(request(bench, make_contract(), "diff_scope")).summary
     (bench.workspace.scratch / "shop/blob.py").unlink()
