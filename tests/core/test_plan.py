@@ -149,7 +149,9 @@ BODY = {"scope": "s", "steps": [{"id": "a", "goal": "g", "done_when": "d",
 def test_a_proposal_is_read() -> None:
     read = p.read_proposal(json.dumps(BODY).encode())
     assert read == p.Proposal("s", (Step(id="a", goal="g", done_when="d", predicates=(p.CheckPassed("tests"),)),))
-    assert p.as_json(read.steps)[0] | BODY["steps"][0] == p.as_json(read.steps)[0]  # type: ignore[operator]
+    assert (
+        json.loads(json.dumps(p.as_json(read.steps)))[0].items() >= {"id": "a", "goal": "g", "done_when": "d"}.items()
+    )
     assert p.read_proposal(msgspec.json.encode(read)) == read
 
 

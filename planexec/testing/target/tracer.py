@@ -64,8 +64,8 @@ class Tracer:
 
     def arm(self) -> None:
         """Trace this thread and those started later. A test may have set a tracer of its own."""
-        threading.settrace(self._enter_code)
-        sys.settrace(self._enter_code)
+        threading.settrace(self.follow)
+        sys.settrace(self.follow)
 
     def disarm(self) -> None:
         """Stop tracing."""
@@ -88,7 +88,8 @@ class Tracer:
         """Keep the frames of a test's first failure."""
         self.frames.setdefault(test, frames)
 
-    def _enter_code(self, frame: FrameType, event: str, argument: Any) -> Optional[Trace]:
+    def follow(self, frame: FrameType, event: str, argument: Any) -> Optional[Trace]:
+        """The global trace function: how a frame is traced, None for code of somebody else."""
         code = frame.f_code
         try:
             return self._codes[code]

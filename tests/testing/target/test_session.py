@@ -7,19 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import _pytest
 import pytest
 
 from planexec.testing import records as reading
 from planexec.testing.records import Records
 from planexec.testing.target import session
 from planexec.testing.target.channel import Channel
+from planexec.testing.target.places import Project
+from planexec.testing.target.plugin import Recorder, plugin_places
 
 from ..conftest import write
 
 KEY = b"key"
 TESTS = """
     import unittest
-    import pytest
+    import _pytest
+import pytest
     from inner_product import answer
 
     def test_green():
@@ -154,6 +158,32 @@ def test_tampering_is_found_at_the_end(run: Run) -> None:
     records = run({"test_bad.py": bad})
     assert records.sealed
     assert statuses(records).get("test_planted.py::test_planted") is None
+
+
+def test_places_of_installed_plugins() -> None:
+    import hypothesis
+
+    class Distribution:
+        files = (Path("hypothesis/__init__.py"), Path("_hypothesis_pytestplugin.py"), Path("x.dist-info/RECORD"))
+
+    class Manager:
+        def list_plugin_distinfo(self) -> list[tuple[object, object]]:
+            import _hypothesis_pytestplugin
+
+            return [(_hypothesis_pytestplugin, Distribution()), (Recorder, Distribution())]
+
+    found = plugin_places(Manager())
+    assert str(Path(hypothesis.__file__).parent) + os.sep in found
+    assert any(each.endswith("_hypothesis_pytestplugin.py") for each in found)
+
+
+def test_what_may_replace_parts_of_pytest(tmp_path: Path) -> None:
+    recorder = Recorder(Project(str(tmp_path)))
+    assert recorder.allowed(pytest.__file__) and recorder.allowed(
+        os.path.join(os.path.dirname(_pytest.__file__), "x.py")
+    )
+    assert not recorder.allowed("") and not recorder.allowed(str(tmp_path / "product.py"))
+    assert not recorder.allowed(os.__file__)
 
 
 def test_our_pytest_is_appended_and_a_requested_line_is_read(tmp_path: Path, contained: None) -> None:

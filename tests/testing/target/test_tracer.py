@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -57,6 +59,49 @@ def test_sightings() -> None:
     tracer.disarm()
     found = [(each["line"] - first_line(), each["name"], each["value"]) for each in tracer.result()["sightings"]]
     assert found == [(1, "one", "2"), (2, "one", "2"), (2, "two", "3"), (2, "return", "3")]
+
+
+def frame_of(**values: object) -> FrameType:
+    """A frame of a function of this file with these locals."""
+    generator = holding(values)
+    next(generator)
+    frame = generator.gi_frame
+    assert frame is not None
+    return frame
+
+
+def holding(values: dict[str, object]) -> Generator[None]:
+    first, second, third = values["first"], values["second"], values["third"]
+    yield
+    del first, second, third
+
+
+def test_driven_by_hand() -> None:
+    # No trace function is installed here: the rules alone.
+    tracer = Tracer(Project(str(HERE.parent)), ["2", "(1, 'a')"])
+    frame = frame_of(first=2, second=(1, "a"), third=[2])
+    follow = tracer.follow(frame, "call", None)
+    assert follow is not None and tracer.follow(frame, "call", None) is follow
+    follow(frame, "line", None)  # at import: a line, no sighting
+    tracer._test, tracer._current = "a", tracer._buckets.setdefault("a", set())
+    for _ in range(2):
+        assert follow(frame, "line", None) is follow
+        assert follow(frame, "return", 2) is follow
+        assert follow(frame, "return", None) is follow
+        assert follow(frame, "exception", None) is follow
+    found = tracer.result()
+    assert found["import_lines"] == {HERE.name: [frame.f_lineno]} == found["lines"]["a"]
+    assert [(each["name"], each["value"]) for each in found["sightings"]] == [
+        ("first", "2"),
+        ("second", "(1, 'a')"),
+        ("return", "2"),
+    ]
+    plain = Tracer(Project(str(HERE.parent)))
+    without_watch = plain.follow(frame, "call", None)
+    assert without_watch is not None and without_watch(frame, "line", None) is without_watch
+    assert without_watch(frame, "return", 2) is without_watch
+    assert plain.result()["sightings"] == [] and plain.result()["import_lines"] == {HERE.name: [frame.f_lineno]}
+    assert Tracer(Project("/elsewhere")).follow(frame, "call", None) is None
 
 
 class Loud:

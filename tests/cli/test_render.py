@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+
+from planexec.cli.render import PlainPage, Page, page, show_plan, show_run, show_steps
+from planexec.cli.richpage import RichPage
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+HOSTILE = "[bold]\x1b]0;title\x07[/bold]"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def evidence(number: int, summary: str = "it holds") -> dict[str, str]:
+    return {"id": f"ev-{number}", "summary": summary}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    step = {
+        "id": "inspect", "goal": f"Look around {HOSTILE}", "depends_on": [], "done_when": "facts stand", "covers": [],
+        "status": "completed", "evidence": [evidence(1)], "failure": None,
+    }  # fmt: skip
+    patch = {**step, "id": "patch", "depends_on": ["inspect"], "covers": ["tests"], "status": "blocked", "evidence": []}
+    patch["failure"] = {"message": "nothing survives"}
+    revision = {
+        "number": 1, "reason": "the first plan", "evidence": [], "preserved": [], "superseded": [], "new": ["inspect", "patch"],
+    }  # fmt: skip
+    second = {**revision, "number": 2, "reason": "it was otherwise", "evidence": ["fact-1"], "preserved": ["inspect"]}
+    return {
+        "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal", "scope": "current_repository",
+        "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
+        "steps": [step, patch],
+        "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
+        "checks": {
+            "tests": {"status": "pending", "verifier": "verify_related_tests", "evidence": None},
+            "scope": {"status": "passed", "verifier": "verify_diff_scope", "evidence": evidence(2)},
+        },
+        "diff": {"patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n", "added": 1, "removed": 1},
+        "report": {
+            "completed": ["inspect"], "unfinished": ["patch"], "questions": ["What now?"], "remaining_risks": ["check 'tests' is open"],
+            "last_observation": {"id": "obs-patch-1", "step": "patch", "summary": "40 tried", "suspects": [
+                {"path": "x.py", "line": 3, "score": 0.7, "text": "return 1"}]},
+        },
+        **changes,
+    }  # fmt: skip
+
+
+def pages(width: int) -> tuple[io.StringIO, Page]:
+    stream = Terminal()
+    rich = RichPage(stream)
+    rich.console.width = width
+    return stream, rich
+
+
+def plain() -> tuple[io.StringIO, Page]:
+    stream = io.StringIO()
+    return stream, page(stream)
+
+
+WORDS = (
+    "run r-1: blocked", "no way is left", "a goal", "the first plan", "supersedes" , "keeps inspect", "it was otherwise", "fact-1", "it is so",
+    "obs-inspect-1", "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [0, 80, 200])
+def test_the_same_content_on_every_page(width: int) -> None:
+    stream, out = pages(width) if width else plain()
+    superseding = document()
+    superseding["revisions"][1]["superseded"] = ["reproduce"]
+    show_run(out, superseding)
+    shown = COLOUR.sub("", stream.getvalue())
+    flat = " ".join(shown.split())
+    for word in WORDS:
+        assert word in flat
+    assert "\x1b" not in shown and "\x07" not in shown  # Rich's own colours are all that steers the terminal
+    assert "[bold]" in flat  # shown, not obeyed
+    if width:
+        assert max(len(line) for line in shown.splitlines()) <= width
+
+
+def test_a_brief_run_has_no_patch() -> None:
+    stream, out = plain()
+    show_run(out, document(report={}, message=""), brief=True)
+    assert "+new" not in stream.getvalue()
+    assert "Without a proof" not in stream.getvalue()
+
+
+def test_plans_and_steps() -> None:
+    stream, out = plain()
+    show_plan(out, "Plan 1", document()["steps"])
+    show_steps(out, "Steps", document()["steps"])
+    lines = stream.getvalue().splitlines()
+    assert lines[1] == "Plan 1"
+    assert lines[3].split("  ")[1] == "patch"
+
+
+def test_a_pipe_gets_plain_text() -> None:
+    assert isinstance(page(io.StringIO()), PlainPage)
+    assert isinstance(page(Terminal()), RichPage)
