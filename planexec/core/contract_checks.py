@@ -1,4 +1,4 @@
-"""What the values of a contract may look like: each function yields objections, and knows nothing of files and lines."""
+"""What the values of a contract may look like: functions that yield objections, and know nothing of files and lines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _leaves(path: str) -> bool:
 
 
 def argument_objections(check: str, kind: str, arguments: c.Arguments, given: frozenset[str]) -> Iterator[Objection]:
-    """Whether the arguments make sense for the verifier ``kind``; ``given`` are those that the contract really names."""
+    """Whether the arguments make sense for the verifier ``kind``; ``given`` are those that the contract names."""
     for index, name in enumerate(arguments.tests):
         if not name.strip() or name.startswith("-") or _leaves(name.split("::")[0]):
             yield Objection(("tests", index), f"'{name}' is not a test id", "ids look like tests/test_x.py::test_y")
@@ -170,7 +170,7 @@ def _fixtures(example: c.Example) -> Iterator[Objection]:
 
 
 def _generated(check: str, example: c.Example) -> Iterator[Objection]:
-    """Lines that are Python each may still not make a test: ``await`` outside a coroutine, two arguments of one name."""
+    """Lines that are Python each may yet not make a test: ``await`` outside a coroutine, two arguments of one name."""
     bound = c.Check(check, check, c.REGRESSION_RED, c.REGRESSION_RED, c.Arguments(example=example))
     sources = [x.regression_source(bound, extended=extended) for extended in (False, True)]
     for source in [*sources, x.expression_probe(bound).source]:

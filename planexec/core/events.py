@@ -218,7 +218,7 @@ class ActionStarted(Event, frozen=True, tag="action_started"):
 
 
 class ObservationRecorded(Event, frozen=True, tag="observation_recorded"):
-    """What an action gave: unverified. The whole of it is the artifact; the claims wait for the observation verifier."""
+    """What an action gave: unverified. All of it is the artifact; its claims wait for the observation verifier."""
 
     step: str
     action: str

@@ -1,4 +1,4 @@
-"""Steps, plans and proposals, and what follows from their dependencies: ready, affected, critical path (R6, R8, R20)."""
+"""Steps, plans, proposals, and what follows from their dependencies: ready, affected, critical path (R6, R8, R20)."""
 
 from __future__ import annotations
 

@@ -160,7 +160,8 @@ def validate_done_when(steps: Sequence[Step], required_checks: Mapping[str, str]
             findings.append(f"step '{step.id}' has no done_when")
         if not step.predicates:
             findings.append(
-                f"step '{step.id}': done_when '{step.done_when}' is bound to nothing that can be observed; give it a predicate"
+                f"step '{step.id}': done_when '{step.done_when}' is bound to nothing that can be observed; "
+                "give it a predicate"
             )
         for predicate in step.predicates:
             if isinstance(predicate, VERIFYING) and predicate.check not in required_checks:
@@ -170,7 +171,7 @@ def validate_done_when(steps: Sequence[Step], required_checks: Mapping[str, str]
             if isinstance(predicate, p.RegressionRed) and freezing.setdefault(predicate.check, step.id) != step.id:
                 first = freezing[predicate.check]
                 findings.append(
-                    f"step '{step.id}': '{first}' freezes the regression test already; afterwards ask for regression_green"
+                    f"step '{step.id}': '{first}' freezes the regression test already; ask for regression_green"
                 )
     return findings
 

@@ -217,10 +217,8 @@ def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
         old = before.get(step.id)
         kept = old is not None and step == old
         replaced = old is not None and step == replace(old, status=Status.SUPERSEDED) and step.id in event.superseded
-        _need(
-            kept or replaced or step.status is Status.PENDING,
-            f"step '{step.id}' is {step.status.value} in the proposal",
-        )
+        new = step.status is Status.PENDING
+        _need(kept or replaced or new, f"step '{step.id}' is {step.status.value} in the proposal")
     kept_done = {step.id for step in event.steps if step.status is Status.COMPLETED}
     _need({s.id for s in state.steps if s.status is Status.COMPLETED} <= kept_done, "a completed step is lost")
     changed = {
@@ -229,18 +227,9 @@ def _plan_accepted(state: RunState, event: e.PlanAccepted) -> RunState:
         if step.id in before and before[step.id].done_when != step.done_when
     }
     lineage = Revision(
-        event.revision,
-        event.parent,
-        event.reason,
-        event.evidence,
-        event.preserved,
-        event.superseded,
-        event.new,
-        event.planner,
-        event.mechanism,
-        event.spends_budget,
-        changed,
-    )
+        event.revision, event.parent, event.reason, event.evidence, event.preserved, event.superseded, event.new,
+        event.planner, event.mechanism, event.spends_budget, changed,
+    )  # fmt: skip
     return replace(
         state,
         revision=event.revision,

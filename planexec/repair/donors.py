@@ -66,7 +66,7 @@ class Donor:
 @lru_cache(maxsize=65536)
 def is_alike(one: str, other: str) -> bool:
     """Whether two names look so alike that one may be a slip for the other."""
-    if not one or not other or 1.4 * min(len(one), len(other)) < 0.7 * (len(one) + len(other)) - 0.01:
+    if not one or not other or 2 * min(len(one), len(other)) < 0.7 * (len(one) + len(other)):
         return False  # the ratio below cannot reach 0.7
     if len(one) + len(other) > 80 or not {one[0], one[-1]} & {other[0], other[-1]}:
         return False
@@ -166,7 +166,10 @@ class Donors:
         return self._ranked(node.attr, found)
 
     def keys(self, source: Source, key: str, receiver: str, *, stored: bool) -> list[Donor]:
-        """String keys for a subscript or ``get`` on ``receiver``; the lost half of a slip gets a penalty of -1."""
+        """String keys for a subscript or ``get`` on ``receiver``; the lost half of a slip has a negative penalty.
+
+        What reads a key that nobody writes is wrong for certain; what writes one that nobody reads may serve others.
+        """
         found: dict[str, tuple[float, str]] = {}
         lost = key in (self.never_read if stored else self.never_written)
         halves = self.never_written if stored else self.never_read
@@ -174,7 +177,7 @@ class Donors:
             same = bool(receiver) and other == receiver
             penalty = (0.1 if same else 0.4) + 0.2 * place
             if lost and text in halves and (same or not other or not receiver):
-                penalty = -1.0 + 0.1 * (not same)
+                penalty = (-0.6 if stored else -1.0) + 0.1 * (not same)
             _keep(found, text, penalty, origin)
         return self._ranked(key, found)
 

@@ -47,10 +47,8 @@ def account(result: SearchResult) -> str:
     tried = f"{result.tried} candidates tried in {result.seconds:.0f} s ({why})"
     if not result.survivors:
         return f"{tried}; none passes"
+    if len(result.survivors) == 1:
+        return f"{tried}; 1 patch passes"
     if not result.disagreeing:
-        return f"{tried}; {_patches(len(result.survivors))}, all the same in other words"
-    return f"{tried}; {_patches(len(result.survivors))}, {result.disagreeing} of them differ from the chosen one"
-
-
-def _patches(number: int) -> str:
-    return "1 patch passes" if number == 1 else f"{number} patches pass"
+        return f"{tried}; {len(result.survivors)} patches pass, all the same in other words"
+    return f"{tried}; {len(result.survivors)} patches pass, {result.disagreeing} of them differ from the chosen one"

@@ -65,14 +65,19 @@ class OracleJudge:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
             limit = _address_space() + self._memory
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-            failing = self._oracle(files, ids)
-            answer = "failed\n" + "\n".join(failing) if failing else "passed\n"
-        except BaseException as error:  # whatever a candidate raises, SystemExit included, is its verdict
-            answer = f"error\n{type(error).__name__}: {error}"[:500]
+            answer = self.answer(files, ids)
         finally:
             with contextlib.suppress(OSError):
-                os.write(writer, answer.encode(errors="replace")[:4000])
+                os.write(writer, answer.encode(errors="replace"))
             os._exit(0)
+
+    def answer(self, files: Mapping[str, bytes], ids: Sequence[str]) -> str:
+        """Ask the oracle in this process: a word, a line end, then the failing ids or the error, bounded."""
+        try:
+            failing = self._oracle(files, ids)
+        except BaseException as error:  # whatever a candidate raises, SystemExit included, is its verdict
+            return f"error\n{type(error).__name__}: {error}"[:500]
+        return ("failed\n" + "\n".join(failing))[:4000] if failing else "passed\n"
 
 
 def _address_space() -> int:

@@ -113,8 +113,19 @@ def _mentions(node: ast.AST, function: Function | None) -> Iterator[Mention]:
             yield Mention("key", key, node.lineno, function, receiver)
         case ast.Call():
             yield from _call_mentions(node, function)
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield Mention("attribute", node.name, node.lineno, function, "self", True)
+        case ast.ClassDef():
+            for name, line in _members(node):
+                yield Mention("attribute", name, line, function, "self", True)
+
+
+def _members(node: ast.ClassDef) -> Iterator[tuple[str, int]]:
+    """The methods and values that a class body defines."""
+    for each in node.body:
+        match each:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield each.name, each.lineno
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name, each.lineno
 
 
 def _call_mentions(node: ast.Call, function: Function | None) -> Iterator[Mention]:

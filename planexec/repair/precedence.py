@@ -54,8 +54,8 @@ def strength(node: ast.AST, text: str = "") -> int:
             return COMPARE
         case ast.BinOp():
             return of_binary(node.op)
-        case ast.Await():
-            return AWAIT
+        case ast.Await() | ast.Constant(value=int()):
+            return AWAIT  # of numbers because ``1.real`` is no attribute
     return ATOM
 
 
@@ -75,7 +75,10 @@ def _is_enclosed(text: str) -> bool:
 def strength_of_text(text: str) -> int:
     """The level of an expression given as text; LOOSE (always put in parentheses) when it is none."""
     try:
-        return strength(ast.parse(f"({text}\n)", mode="eval").body, text)
+        node = ast.parse(f"({text}\n)", mode="eval").body
+        # An expression that begins behind the text's own first character stands in parentheses.
+        grouped = (node.lineno, node.col_offset) > (1, 1) and text.startswith("(")
+        return ATOM if grouped else strength(node, text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return LOOSE
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -21,7 +21,7 @@ from planexec.repair.edits import Candidate, Sieve
 from planexec.repair.localise import Suspicion
 from planexec.repair.overfit import expected_values, risk_of
 from planexec.repair.stream import Ranked, Reach, places, stream
-from planexec.testing.outcomes import Judgement
+from planexec.testing.outcomes import Judgement, TestReport
 
 Ended = Literal["exhausted", "time", "candidates", "enough"]
 # How far beyond the rank of the first survivor its neighbourhood reaches.
@@ -115,6 +115,15 @@ def search(request: SearchRequest, *judges: Judge) -> SearchResult:
         hunt.over = True
         pool.shutdown(wait=True, cancel_futures=True)
     return hunt.result()
+
+
+def seconds_allowed(report: TestReport, ids: Iterable[str]) -> float:
+    """Seconds for one run of ``ids`` on a candidate: ten times what they took in ``report``, between 2 and 20.
+
+    A candidate that hangs costs all of it, so a limit that is far above the usual time makes a search slow.
+    """
+    usual = sum(report.outcomes[test].seconds for test in ids if test in report.outcomes)
+    return min(20.0, max(2.0, 10.0 * usual))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ of their cheapest edit is reached, templates at a site likewise, so that a searc
 
 from __future__ import annotations
 
+import ast
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +17,9 @@ from typing import Literal
 from planexec.repair.donors import Donors
 from planexec.repair.edits import Edit
 from planexec.repair.localise import Suspicion
-from planexec.repair.site import sites
+from planexec.repair.site import Site, sites
 from planexec.repair.source import Source, Unit
-from planexec.repair.templates import ALL
+from planexec.repair.templates import ALL, Template
 
 Reach = Literal["suspicious", "wide"]
 PLACE_WEIGHT = 1.5
@@ -48,11 +49,14 @@ class Place:
 
 @dataclass(order=True, slots=True)
 class _Waiting:
+    """A template that runs at a site with its next edit, or (``edits`` None) a site with templates not yet begun."""
+
     rank: float
     number: int
-    penalty: float = field(compare=False)
-    score: float = field(compare=False)
-    edits: Iterator[Edit] = field(compare=False)
+    place: Place = field(compare=False)
+    site: Site = field(compare=False)
+    templates: tuple[Template, ...] = field(compare=False)
+    edits: Iterator[Edit] | None = field(compare=False, default=None)
     edit: Edit | None = field(compare=False, default=None)
 
 
@@ -80,32 +84,48 @@ def places(
 
 def stream(located: Sequence[Place], donors: Donors, reach: Reach) -> Iterator[Ranked]:
     """The edits at ``located`` (which is ordered by rising penalty) in the order of their rank."""
-    templates = [each for each in ALL if reach == "wide" or not each.wide]
-    heap: list[_Waiting] = []
-    number = 0
-    floor = min((each.floor for each in templates), default=0.0)
-    for place in [*located, None]:
-        bound = math.inf if place is None else place.penalty + floor
-        while heap and heap[0].rank < bound:
-            yield from _advance(heap)
-        if place is None:
-            break
+    queue = _Queue([each for each in ALL if reach == "wide" or not each.wide])
+    for place in located:
+        yield from queue.until(place.penalty + queue.floor)
         for site in sites(place.source, place.unit, donors):
-            for template in templates:
-                if isinstance(site.node, template.nodes):
-                    number += 1
-                    rank = place.penalty + template.floor
-                    edits = template.generate(site)
-                    heapq.heappush(heap, _Waiting(rank, number, place.penalty, place.score, edits))
+            queue.add(place, site)
+    yield from queue.until(math.inf)
 
 
-def _advance(heap: list[_Waiting]) -> Iterator[Ranked]:
-    """Take the first edit off the heap, give it out, and put its template back with the next one."""
-    first = heapq.heappop(heap)
-    if first.edit is not None:
-        yield Ranked(first.edit, first.rank, first.score)
-    following = next(first.edits, None)
-    if following is not None:
-        first.edit = following
-        first.rank = max(first.rank, first.penalty + following.cost)
-        heapq.heappush(heap, first)
+class _Queue:
+    """Edits that wait, by rank. A site is one entry until the rank of its next template is reached."""
+
+    def __init__(self, templates: Sequence[Template]) -> None:
+        self._templates = sorted(templates, key=lambda each: each.floor)
+        self._by_type: dict[type[ast.AST], tuple[Template, ...]] = {}
+        self._heap: list[_Waiting] = []
+        self._number = 0
+        self.floor = min((each.floor for each in templates), default=0.0)
+
+    def add(self, place: Place, site: Site) -> None:
+        """Let the templates that act on the site's node wait for their turn."""
+        kind = type(site.node)
+        if kind not in self._by_type:
+            self._by_type[kind] = tuple(each for each in self._templates if issubclass(kind, each.nodes))
+        self._push(place, site, self._by_type[kind])
+
+    def until(self, rank: float) -> Iterator[Ranked]:
+        """All edits that rank below ``rank``."""
+        while self._heap and self._heap[0].rank < rank:
+            first = heapq.heappop(self._heap)
+            if first.edits is None:
+                begun, *rest = first.templates
+                self._push(first.place, first.site, tuple(rest))
+                first.edits = begun.generate(first.site)
+            elif first.edit is not None:
+                yield Ranked(first.edit, first.rank, first.place.score)
+            first.edit = next(first.edits, None)
+            if first.edit is not None:
+                first.rank = max(first.rank, first.place.penalty + first.edit.cost)
+                heapq.heappush(self._heap, first)
+
+    def _push(self, place: Place, site: Site, templates: tuple[Template, ...]) -> None:
+        if templates:
+            self._number += 1
+            rank = place.penalty + templates[0].floor
+            heapq.heappush(self._heap, _Waiting(rank, self._number, place, site, templates))

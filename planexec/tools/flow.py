@@ -54,23 +54,44 @@ def stored(run: Run, expected: str) -> e.Claim | None:
 
 
 def lost(run: Run, actual: str, suspicions: Sequence[Suspicion]) -> e.Claim | None:
-    """A key that the run reads and that no source writes: the most suspicious one."""
-    written = {mention.text for _, mention in _all_keys(run.sources) if mention.stored}
+    """The most suspicious key that the run reads and that no source writes.
+
+    It says something only where the wrong outcome follows it, or, where no outcome is known, where nothing is more
+    suspicious: programs read many keys that others write.
+    """
+    written = _written_keys(run.sources)
     orphans = [(path, mention) for path, mention in _keys(run, stored=False) if mention.text not in written]
-    if not orphans:
-        return None
     rank = {(each.path, each.line): each.score for each in suspicions}
-    path, mention = max(orphans, key=lambda pair: rank.get((pair[0], pair[1].line), 0.0))
+    highest = max(rank.values(), default=0.0)
+    for path, mention in sorted(orphans, key=lambda pair: -rank.get((pair[0], pair[1].line), 0.0)):
+        followed = [s for s in run.seen(actual) if s.path == path and mention.line <= s.line <= _end(mention)]
+        if followed if actual else rank.get((path, mention.line), 0.0) >= highest > 0.0:
+            return _lost_claim(run, path, mention, actual, followed)
+    return None
+
+
+def _lost_claim(run: Run, path: str, mention: Mention, actual: str, followed: Sequence[Sighting]) -> e.Claim:
     text = f"{_written(mention)} is read at {path}:{mention.line}, but nothing writes that key"
     supports: list[e.Support] = [lines(run.sources, path, mention.line)]
-    chosen = dict(sorted(run.sources.items()))
-    supports.append(e.OccurrencesSupport(mention.text, SOURCES, occurrences(chosen, mention.text)))
-    end = _end(mention)
-    after = [s for s in run.seen(actual) if actual and s.path == path and mention.line <= s.line <= end]
-    if after:
+    supports.append(
+        e.OccurrencesSupport(mention.text, SOURCES, occurrences(dict(sorted(run.sources.items())), mention.text))
+    )
+    if followed:
         text += f", so the outcome is {actual}"
-        supports.append(_trace(run, after[0]))
+        supports.append(_trace(run, followed[0]))
     return e.Claim(text, "location", f"{path}:{mention.line}", tuple(supports))
+
+
+def _written_keys(sources: Mapping[str, bytes]) -> set[str]:
+    """Keys that some source stores, as a subscript, in a literal or as a keyword argument."""
+    found: set[str] = set()
+    for path, content in sources.items():
+        source = Source.read(path, content)
+        if source is not None:
+            mentions = index(source)
+            found |= {mention.text for mention in mentions.of("key") if mention.stored}
+            found |= {mention.text for mention in mentions.of("keyword")}
+    return found
 
 
 def suspected(run: Run, suspicions: Sequence[Suspicion], failure: str) -> e.Claim | None:

@@ -9,7 +9,19 @@ from planexec.core.decide import decide
 from planexec.core.plan import ArtifactStored, CheckPassed, FactIs, FactRecorded, Step
 from planexec.core.state import RunState, reduce
 from tests.core.building import (
-    accepted, begin, completed, fact, failed, failure, folded, judged, planned, sound_steps, started, step, superseded,
+    accepted,
+    begin,
+    completed,
+    fact,
+    failed,
+    failure,
+    folded,
+    judged,
+    planned,
+    sound_steps,
+    started,
+    step,
+    superseded,
 )  # fmt: skip
 
 ALL = ("inspect", "patch", "verify")
@@ -148,7 +160,7 @@ def test_withdrawn_steps_come_after_what_they_rest_on_whatever_the_plans_order()
 
 def needing(*preconditions: object) -> tuple[Step, ...]:
     inspect, patch, verify = sound_steps()
-    return inspect, replace(patch, preconditions=preconditions), verify  # type: ignore[arg-type]
+    return inspect, replace(patch, preconditions=preconditions), verify
 
 
 @pytest.mark.parametrize(

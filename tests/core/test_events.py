@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -12,7 +12,7 @@ from planexec.core import plan as p
 from planexec.core.plan import Step
 
 KINDS: tuple[type[e.Event], ...] = get_args(e.AnyEvent)
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 NUMBER = st.floats(0, 1e6, allow_nan=False)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
@@ -32,12 +32,16 @@ PREDICATE = st.one_of(
     )
 )
 STEP = st.builds(
-    Step, id=TEXT, goal=TEXT, done_when=TEXT, weight=NUMBER, estimate=NUMBER, predicates=st.lists(PREDICATE, max_size=2).map(tuple)
+    Step, id=TEXT, goal=TEXT, done_when=TEXT, weight=NUMBER, estimate=NUMBER, predicates=st.lists(PREDICATE,
+     max_size=2).map(tuple)
 )  # fmt: skip
 FILES = st.dictionaries(TEXT, TEXT, max_size=2)
 for carrier in (e.OutcomeSupport, e.TraceSupport):
-    st.register_type_strategy(carrier, st.builds(carrier, files=FILES))  # type: ignore[arg-type]
-FIELD = {"arguments": st.dictionaries(TEXT, JSON, max_size=3), "report": st.dictionaries(TEXT, JSON, max_size=3)}
+    st.register_type_strategy(carrier, st.builds(carrier, files=FILES))
+FIELD: dict[str, Any] = {
+    "arguments": st.dictionaries(TEXT, JSON, max_size=3),
+    "report": st.dictionaries(TEXT, JSON, max_size=3),
+}
 FIELD |= {"steps": st.lists(STEP, max_size=3).map(tuple), "delay": NUMBER, "files": FILES}
 
 
@@ -64,7 +68,8 @@ def test_an_event_survives_json(kind: type[e.AnyEvent]) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"{}", b'{"event": "unheard_of"}', b'{"event": "gate_started"}', b'{"event": "gate_started", "snapshot": 3}',
+    [b"", b"{", b"{}", b'{"event": "unheard_of"}', b'{"event": "gate_started"}',
+     b'{"event": "gate_started", "snapshot": 3}',
      b'[]', b'{"event": "apply_ended", "outcome": null}'],
 )  # fmt: skip
 def test_what_is_no_event_is_refused(data: bytes) -> None:

@@ -14,7 +14,8 @@ from planexec.core import example as x
 
 
 def check(name: str = "reproduction", **fields: Any) -> c.Check:
-    example = c.Example(**({"actual": "f(1)", "expected": 2} | fields))
+    values: dict[str, Any] = {"actual": "f(1)", "expected": 2}
+    example = c.Example(**(values | fields))
     return c.Check(name, name, c.REGRESSION_RED, c.REGRESSION_RED, c.Arguments(example=example))
 
 
@@ -29,7 +30,7 @@ def shown(**fields: Any) -> c.Check:
     return c.Check("r", "r", c.REGRESSION_RED, c.REGRESSION_RED, arguments)
 
 
-FULL = {
+FULL: dict[str, Any] = {
     "actual": "look(query)",
     "expected": "/settings",
     "shows": "/",

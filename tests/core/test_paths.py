@@ -9,8 +9,10 @@ from planexec.core.paths import allows, is_protected, is_test_path, matches
 
 @pytest.mark.parametrize(
     "path",
-    ["test_a.py", "src/test_a.py", "src/a_test.py", "a_tests.py", "tests.py", "test.py", "tests/data/x.json", "pkg/tests/h.py",
-     "Tests/x", "testing/x.py", "conftest.py", "a/conftest.py", "pytest.ini", "pyproject.toml", "sub/tox.ini", "setup.cfg"],
+    ["test_a.py", "src/test_a.py", "src/a_test.py", "a_tests.py", "tests.py", "test.py", "tests/data/x.json",
+     "pkg/tests/h.py",
+     "Tests/x", "testing/x.py", "conftest.py", "a/conftest.py", "pytest.ini", "pyproject.toml", "sub/tox.ini",
+      "setup.cfg"],
 )  # fmt: skip
 def test_what_belongs_to_the_tests(path: str) -> None:
     assert is_test_path(path)
@@ -26,7 +28,8 @@ def test_what_belongs_to_the_source(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [".git/config", "sub/.GIT/hooks/x", ".github/workflows/ci.yml", "a/.vscode/settings.json", ".gitlab-ci.yml",
-     "Jenkinsfile", ".env", "sub/.envrc", "AGENTS.md", "docs/CLAUDE.md", "sitecustomize.py", "x.pyc", "a/b.pth", "lib.SO",
+     "Jenkinsfile", ".env", "sub/.envrc", "AGENTS.md", "docs/CLAUDE.md", "sitecustomize.py", "x.pyc", "a/b.pth",
+      "lib.SO",
      "a/__pycache__/b.py", ".gitattributes", ".gitmodules", ".pre-commit-config.yaml",
      "", ".", "..", "../x", "a/../../x", "/etc/passwd"],
 )  # fmt: skip

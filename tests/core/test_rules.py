@@ -17,7 +17,18 @@ from planexec.core.decide import Replan, decide
 from planexec.core.plan import CheckPassed, FactIs, FactRecorded, Proposal, Status, Step, read_proposal
 from planexec.core.state import RunState, reduce
 from tests.core.building import (
-    CHECKS, SCOPE, TOOLS, accepted, completed, fact, failed, planned, proposal, sound_steps, step, superseded,
+    CHECKS,
+    SCOPE,
+    TOOLS,
+    accepted,
+    completed,
+    fact,
+    failed,
+    planned,
+    proposal,
+    sound_steps,
+    step,
+    superseded,
 )  # fmt: skip
 
 

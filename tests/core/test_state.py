@@ -11,8 +11,22 @@ from planexec.core import state as s
 from planexec.core.plan import Status
 from planexec.core.state import IllegalEventError, RunState, reduce
 from tests.core.building import (
-    CHECKS, accepted, begin, completed, evidence, fact, failed, failure, folded, judged, planned, sound_steps, started,
-    step, superseded, trigger,
+    CHECKS,
+    accepted,
+    begin,
+    completed,
+    evidence,
+    fact,
+    failed,
+    failure,
+    folded,
+    judged,
+    planned,
+    sound_steps,
+    started,
+    step,
+    superseded,
+    trigger,
 )  # fmt: skip
 
 ALL = ("inspect", "patch", "verify")
@@ -51,7 +65,8 @@ def test_a_run_starts_once_and_nothing_comes_before() -> None:
     ("change", "why"),
     [
         ({"run_id": ""}, "a name and a base"), ({"snapshot": ""}, "a name and a base"),
-        ({"required_checks": {}}, "nothing is required"), ({"replan_budget": -1}, "negative"), ({"corrections": -1}, "negative"),
+        ({"required_checks": {}}, "nothing is required"), ({"replan_budget": -1}, "negative"), ({"corrections": -1},
+         "negative"),
     ],
 )  # fmt: skip
 def test_a_run_that_could_prove_nothing_does_not_start(change: dict[str, Any], why: str) -> None:
@@ -69,9 +84,11 @@ def test_the_first_plan() -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"revision": 2}, "does not follow"), ({"parent": 1}, "does not follow"), ({"spends_budget": True}, "first plan does not"),
+        ({"revision": 2}, "does not follow"), ({"parent": 1}, "does not follow"), ({"spends_budget": True},
+         "first plan does not"),
         ({"steps": ()}, "no steps"), ({"steps": (step("a"), step("a"))}, "two steps have one id"),
-        ({"steps": (step("a", "b"),)}, "missing or superseded"), ({"steps": (step("a", "b"), step("b", "a"))}, "a cycle"),
+        ({"steps": (step("a", "b"),)}, "missing or superseded"), ({"steps": (step("a", "b"), step("b", "a"))},
+         "a cycle"),
         ({"steps": (step("a", status=Status.COMPLETED),)}, "'a' is completed in the proposal"),
         ({"steps": (step("a"), superseded(step("b")))}, "'b' is superseded in the proposal"),
         ({"steps": (step("a", status=Status.RUNNING),)}, "'a' is running in the proposal"),
@@ -117,7 +134,7 @@ def test_a_replan_cannot_do_without_budget_or_lose_a_completed_step() -> None:
     illegal(state, accepted(state, state.steps), "budget is spent")
     illegal(state, replace(accepted(state, state.steps), spends_budget=False), "a replan spends the budget")
     state = reduce(failed(completed(planned(), "inspect"), "patch"), trigger("patch", "patch", "verify"))
-    inspect, patch, verify = state.steps
+    inspect, patch, _ = state.steps
     illegal(state, accepted(state, (step("new"),)), "a completed step is lost")
     illegal(state, accepted(state, (superseded(inspect), step("new")), ["inspect"]), "a completed step is lost")
     illegal(state, accepted(state, (inspect, replace(patch, status=Status.COMPLETED))), "'patch' is completed in the")

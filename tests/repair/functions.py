@@ -106,7 +106,7 @@ def repair(
         passing,
         reach=reach,
         seconds=60,
-        judgement_seconds=1,
+        judgement_seconds=0.6,
         further=further,
     )
     judges = [judge_of(source, name, cases) for _ in range(1 + others)]

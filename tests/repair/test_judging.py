@@ -52,3 +52,10 @@ def test_the_parent_and_the_base_are_untouched() -> None:
     assert not hasattr(sys, "planted")
     assert "PLANTED" not in os.environ
     assert judge.judge({}, ["answer == 1"], seconds=10).outcome == "passed"
+
+
+def test_the_answer_of_the_child() -> None:
+    judge = OracleJudge(BASE, oracle)
+    assert judge.answer(BASE, ["answer == 1"]) == "passed\n"
+    assert judge.answer(BASE, ["answer == 2", "other == 3"]) == "failed\nanswer == 2\nother == 3"
+    assert judge.answer({"a.py": b"raise SystemExit('bye')"}, []) == "error\nSystemExit: bye"

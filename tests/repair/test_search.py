@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from planexec.repair.localise import Suspicion
-from planexec.repair.search import SearchRequest, SearchResult, search
-from planexec.testing.outcomes import Judgement
+from planexec.repair.search import SearchRequest, SearchResult, search, seconds_allowed
+from planexec.testing.outcomes import Judgement, TestOutcome, TestReport
 from tests.repair.functions import PATH, everywhere, repair
+
+# Candidates are nonsense now and then, and the compiler says so.
+pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")
 
 TEXT = b"""def largest(values):
     best = values[0]
@@ -115,27 +118,21 @@ def test_the_same_patch_in_other_words_does_not_disagree() -> None:
 
 
 def test_over_fitted_patches_come_last() -> None:
-    sources = {
-        PATH: b"def greet(name):\n    return 'hullo ' + name\n",
-        "tests/test_greet.py": b"def test_greet():\n    assert greet('eve') == 'hello eve'\n",
-    }
-    checks = {"tests/test_greet.py::test_greet": "greet('eve') == 'hello eve'"}
-    more = {**sources, "app/other.py": b"GREETING = 'hello '\nX = 'hello eve'\n"}
+    source = b"CAP = 6 * 7\n\n\ndef limit():\n    return 5\n"
+    tests = {"tests/test_limit.py": b"def test_limit():\n    assert limit() == 42\n", "app/other.py": b"X = 42\n"}
+    checks = {"tests/test_limit.py::test_limit": "limit() == 42"}
     result = ask(
         [Direct(checks)],
-        sources=more,
-        suspicions=everywhere(sources[PATH]),
+        sources={PATH: source, **tests},
+        suspicions=everywhere(source, text_lines=[5]),
         failing=list(checks),
         covering=[],
         reach="wide",
         further=500,
         editable=lambda path: path == PATH,
     )
-    assert result.survivors[0].after == "return 'hello ' + name"
-    pasted = [each for each in result.survivors if "hello eve" in each.after]
-    assert pasted
-    assert all(each.risk == 2 and "expects" in each.doubt for each in pasted)
-    assert result.survivors[-1].risk == 2
+    assert [(each.after, each.risk) for each in result.survivors] == [("return CAP", 0), ("return 42", 2)]
+    assert "the test expects" in result.survivors[1].doubt
 
 
 def test_several_judges_give_the_same_result_whatever_their_speed() -> None:
@@ -231,3 +228,13 @@ def test_files_that_cannot_be_read_are_passed_over() -> None:
 def test_nothing_suspected_ends_at_once() -> None:
     result = ask(suspicions=[])
     assert (result.ended, result.tried, result.survivors, result.disagreeing) == ("exhausted", 0, [], 0)
+
+
+def test_the_time_for_a_candidate_follows_the_base() -> None:
+    outcomes = {
+        name: TestOutcome(name, "passed", seconds=seconds) for name, seconds in (("a", 0.1), ("b", 0.4), ("c", 9))
+    }
+    report = TestReport(outcomes, {}, True, "", 0, False, 9.5, "")
+    assert seconds_allowed(report, ["a", "unknown"]) == 2.0
+    assert seconds_allowed(report, ["a", "b"]) == pytest.approx(5.0)
+    assert seconds_allowed(report, ["a", "b", "c"]) == 20.0

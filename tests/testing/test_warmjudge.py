@@ -107,9 +107,16 @@ def test_a_candidate_that_kills_the_judge(judge: WarmJudge) -> None:
     assert judge.judge(change(GREEN), [ONE, TWO, ALONE], seconds=20).outcome == "passed"
 
 
-def test_fast_enough_for_hundreds_a_minute(judge: WarmJudge) -> None:
-    taken = [judge.judge(change(RED + f"# {n}\n"), [ONE], seconds=20).seconds for n in range(5)]
-    assert min(taken) < 0.3, taken
+def test_it_is_much_faster_than_a_process_for_each(
+    judge: WarmJudge, harness: Harness, project: Callable[[Mapping[str, str]], Path]
+) -> None:
+    tree = project(FILES)
+    judge.judge({}, [ONE], seconds=30)
+    warm, cold = [], []
+    for number in range(4):  # in turn, for the machine may be busy
+        warm.append(judge.judge(change(RED + f"# {number}\n"), [ONE], seconds=30).seconds)
+        cold.append(harness.run(tree, [ONE], seconds=60).seconds)
+    assert min(warm) * 2 < min(cold), (warm, cold)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../outside.py", ".git/config", "a/.GIT/hooks/x", ""])

@@ -24,10 +24,11 @@ def name(site: Site) -> Iterator[Edit]:
     decorator = site.field in {"decorator_list", "bases"}
     base = 1.3 if is_load(node) else 1.9
     beside = {each.id for each in ast.iter_child_nodes(site.parent) if isinstance(each, ast.Name)}
-    for donor in site.donors.names(site.source, node, called=called or decorator):
-        # ``x == x`` and ``f(x, x)`` are seldom meant.
-        cost = base + donor.penalty + 0.4 * (donor.text in beside)
-        yield from site.replace(node, donor.text, NAME, cost, donor=donor.origin)
+    donors = site.donors.names(site.source, node, called=called or decorator)
+    # ``x == x`` and ``f(x, x)`` are seldom meant.
+    ranked = [(base + each.penalty + 0.4 * (each.text in beside), each.text, each.origin) for each in donors]
+    for cost, text, origin in sorted(ranked):
+        yield from site.replace(node, text, NAME, cost, donor=origin)
 
 
 def attribute(site: Site) -> Iterator[Edit]:
@@ -99,6 +100,17 @@ def constant(site: Site) -> Iterator[Edit]:
     for donor in site.donors.constants(site.source, node.value, site.function):
         text = donor.text if not isinstance(node.value, str) else _quoted(site, ast.literal_eval(donor.text))
         yield from site.replace(node, text, NAME, base + donor.penalty, donor=donor.origin)
+
+
+def named(site: Site) -> Iterator[Edit]:
+    """A written number or string by a name in scope that is no callable."""
+    node = site.node
+    assert isinstance(node, ast.Constant)
+    if isinstance(node.value, (bool, type(None), type(...))) or isinstance(site.parent, (ast.UnaryOp, ast.JoinedStr)):
+        return
+    for donor in site.donors.names(site.source, node)[:20]:
+        if donor.penalty < 0.7:
+            yield from site.replace(node, donor.text, NAME, 2.0 + donor.penalty, donor=donor.origin)
 
 
 def keyword(site: Site) -> Iterator[Edit]:
@@ -184,10 +196,11 @@ def function_name(site: Site) -> Iterator[Edit]:
 
 
 TEMPLATES = (
-    Template(NAME, (ast.Constant,), 0.2, lambda site: by_cost(key(site))),
-    Template(NAME, (ast.Constant,), 1.6, lambda site: by_cost(constant(site))),
-    Template(NAME, (ast.Name,), 1.2, lambda site: by_cost(name(site))),
-    Template(NAME, (ast.Attribute,), 0.9, lambda site: by_cost(attribute(site))),
+    Template(NAME, (ast.Constant,), 0.2, key),
+    Template(NAME, (ast.Constant,), 1.6, constant),
+    Template(NAME, (ast.Constant,), 2.0, named),
+    Template(NAME, (ast.Name,), 1.2, name),
+    Template(NAME, (ast.Attribute,), 0.9, attribute),
     Template(NAME, (ast.Name, ast.Attribute), 1.4, lambda site: by_cost(owner(site))),
     Template(NAME, (ast.Name,), 1.8, lambda site: by_cost(member(site))),
     Template(NAME, (ast.Call,), 1.4, lambda site: by_cost(keyword(site))),

@@ -39,7 +39,7 @@ def main(preload: bool = True) -> None:
     server = Server(setup, session.prepare(setup), source, sink)
     try:
         if preload:
-            run_inside_pytest(server)
+            session.leave(run_inside_pytest(server))
         else:
             child = server.serve(scouted=True)
             session.leave(session.run(*child) if child else 0)
@@ -47,8 +47,8 @@ def main(preload: bool = True) -> None:
         os._exit(SPOILED)
 
 
-def run_inside_pytest(server: Server) -> None:
-    """Start pytest, and serve from inside; each child then goes on to the end of its run."""
+def run_inside_pytest(server: Server) -> int:
+    """Start pytest, and serve from inside; each child then goes on to the end of its run. Returns the exit code."""
     import pytest
 
     from .plugin import Recorder
@@ -70,7 +70,7 @@ def run_inside_pytest(server: Server) -> None:
     recorder = Recorder(server.project, pause=pause)
     session.enter(server.project)
     code = session.call(pytest.main, session.arguments(server.setup, server.project), recorder)
-    session.leave(session.finish(request, recorder, code) if request else code)
+    return session.finish(request, recorder, code) if request else code
 
 
 def answer(sink: BinaryIO, value: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.repair.functions import repair, texts
+from tests.repair.functions import call, repair, texts
 
 
 def test_guards_calls_and_assignments_are_put_in() -> None:
@@ -37,36 +37,44 @@ def test_tabs_and_line_ends_are_kept() -> None:
 def test_a_missing_statement_is_repaired() -> None:
     result = repair(
         """
-        def reachable(graph, start, goal):
-            visited = set()
-
-            def search(node):
-                if node in visited:
-                    return False
-                if node == goal:
-                    return True
-                return any(search(each) for each in graph[node])
-
-            return search(start)
-        """,
-        "reachable",
-        [(({1: [2], 2: [1], 3: []}, 1, 3), False), (({1: [2], 2: []}, 1, 2), True)],
-        at="return any",
-    )
-    assert "visited.add(node)" in result.survivors[0].after
-
-
-def test_a_missing_assignment_is_repaired() -> None:
-    result = repair(
-        """
-        def deltas(values):
-            before, found = 0, []
-            for each in values:
-                found.append(each - before)
+        def labels(items):
+            found = []
+            for item in items:
+                label = item.upper()
             return found
         """,
-        "deltas",
-        [(([1, 3, 6],), [1, 2, 3]), (([],), []), (([5],), [5])],
-        at="found.append",
+        "labels",
+        [((["a", "b"],), ["A", "B"]), (([],), []), ((["c"],), ["C"])],
+        at="label = ",
     )
-    assert "before = each" in result.survivors[0].after
+    assert result.survivors[0].after == "found.append(label)"
+
+
+def test_a_container_of_an_outer_function_is_filled() -> None:
+    text = """\
+def reachable(graph, start, goal):
+    visited = set()
+    def search(node):
+        if node in visited:
+            return False
+        if node == goal:
+            return True
+        return any(search(each) for each in graph[node])
+    return search(start)
+"""
+    wanted = text.replace("        return any", "        visited.add(node)\n        return any")
+    assert wanted in texts(text, template="statement")
+    assert call(wanted.encode(), "reachable", [{1: [2], 2: [1], 3: []}, 1, 3]) is False
+
+
+def test_a_missing_assignment_is_among_the_candidates_and_works() -> None:
+    text = """\
+def deltas(values):
+    before, found = 0, []
+    for each in values:
+        found.append(each - before)
+    return found
+"""
+    wanted = text.replace("before)\n", "before)\n        before = each\n")
+    assert wanted in texts(text, template="statement")
+    assert call(wanted.encode(), "deltas", [[1, 3, 6]]) == [1, 2, 3]

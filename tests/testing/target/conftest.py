@@ -18,7 +18,7 @@ def contained(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder, trace, thread_trace = Path.cwd(), sys.gettrace(), threading.gettrace()
     yield
     sys.settrace(trace)
-    threading.settrace(thread_trace)  # type: ignore[arg-type]
+    threading.settrace(thread_trace)
     os.chdir(folder)
     sys.path[:], sys.argv[:], sys.meta_path[:] = path, argv, finders
     for name in set(sys.modules) - modules:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
 
@@ -63,17 +63,13 @@ def test_sightings() -> None:
 
 def frame_of(**values: object) -> FrameType:
     """A frame of a function of this file with these locals."""
-    generator = holding(values)
-    next(generator)
-    frame = generator.gi_frame
+    return holding(values["first"], values["second"], values["third"])
+
+
+def holding(first: object, second: object, third: object) -> FrameType:
+    frame = inspect.currentframe()
     assert frame is not None
     return frame
-
-
-def holding(values: dict[str, object]) -> Generator[None]:
-    first, second, third = values["first"], values["second"], values["third"]
-    yield
-    del first, second, third
 
 
 def test_driven_by_hand() -> None:

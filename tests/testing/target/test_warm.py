@@ -14,6 +14,7 @@ import pytest
 
 from planexec.testing import records as reading
 from planexec.testing.target import processes, session, warm
+from planexec.testing.target.channel import Channel
 
 from ..conftest import write
 
@@ -107,3 +108,26 @@ def test_loading_never_fails(tmp_path: Path, contained: None) -> None:
     sys.path.insert(0, str(tmp_path))
     warm.load(["leaving_module", "fine_module", "gone_module"])
     assert "fine_module" in sys.modules and "leaving_module" not in sys.modules
+
+
+class OneChild(warm.Server):
+    """The order of a child without a fork."""
+
+    def __init__(self, setup: dict[str, Any], channel: Channel) -> None:
+        self.setup, self.project, self.channel = setup, session.prepare(setup), channel
+
+    def serve(self, scouted: bool) -> warm.Child:
+        request = dict(self.setup, ids=["test_warm_a.py::test_b"], canary="test_planted", mode="judge")
+        return request, self.channel, lambda: None
+
+
+def test_a_child_goes_on_inside_pytest(setup: dict[str, Any], tmp_path: Path) -> None:
+    write(tmp_path / "tree", {"test_warm_a.py": "def test_a(): assert 0\ndef test_b(): pass\n"})
+    with (tmp_path / "report").open("wb") as stream:
+        code = warm.run_inside_pytest(
+            OneChild({**setup, "cache": str(tmp_path / "cache")}, Channel(stream.fileno(), b"k"))
+        )
+    records = reading.parse((tmp_path / "report").read_bytes(), b"k")
+    folded = reading.fold(records)
+    assert code == 1 and reading.why_not_trusted(records, folded, "test_planted", 1) == ""
+    assert folded.outcomes["test_warm_a.py::test_b"].status == "passed" and len(folded.outcomes) == 2
