@@ -53,11 +53,7 @@ def _write_regression(contract: Contract, state: RunState, step: Step) -> Work:
 
 def _patch(contract: Contract, state: RunState, step: Step) -> Work:
     """Search, then try the survivors, best first, until one stands up to the tests and to the step's predicates."""
-    reach = (
-        "wide"
-        if any(getattr(each, "subject", "") == "search.suspicious" for each in step.preconditions)
-        else "suspicious"
-    )
+    reach = "wide" if [name for name in state.failed_with("NO_PATCH") if name != step.id] else "suspicious"
     found = yield Action("repair", {"reach": reach})
     if not _ok(found):
         yield GiveUp(_said(found))

@@ -13,7 +13,8 @@ import msgspec
 
 from planexec.core.errors import JournalError, UsageError
 from planexec.core.events import AnyEvent, decode, encode
-from planexec.core.state import RunState, reduce
+from planexec.core.reduce import reduce
+from planexec.core.state import RunState
 from planexec.journal.chain import Stored
 from planexec.journal.journal import Journal
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from planexec.core import plan as p
 from planexec.core.contract import Check, Contract
-from planexec.core.events import ReplanTriggered
+from planexec.core.events import Cause, ReplanTriggered
 from planexec.core.example import expected_values
 from planexec.core.plan import FactIs, FactRecorded, Proposal, RegressionRed, SetupCarries, Status, Step
 from planexec.core.state import RunState
@@ -22,7 +22,7 @@ SOURCE = ("**",)
 REGRESSION_FILE = "regression_file"
 """The setting under which the host says where the regression test will stand."""
 
-NEAR, WIDE = "search.suspicious", "search.wide"
+NEAR = "search.suspicious"
 
 
 class WorkflowPlanner:
@@ -100,21 +100,23 @@ class WorkflowPlanner:
     def _search_again(self, contract: Contract, state: RunState, trigger: ReplanTriggered) -> list[Step] | None:
         """The patch is not on the suspected lines, or it broke something: look wider, or look for another one."""
         before = next((step for step in state.steps if step.id == trigger.root and "patch" in step.artifacts), None)
-        near = state.fact(NEAR)
-        if before is None or state.fact(WIDE) is not None:
+        another = trigger.failure.cause is Cause.SIDE_EFFECT
+        if before is None or (not another and state.failed_with("NO_PATCH") != [before.id]):
             return None
         taken = {step.id for step in state.steps if step.status is Status.SUPERSEDED or state.record(step.id).attempt}
         patch = _patch(contract, _free("patch", taken), before.depends_on)
-        if near is not None:
+        near = state.fact(NEAR)
+        if another:
+            goal = "Find another change than the one that broke something"
+            patch = replace(patch, goal=goal, preconditions=before.preconditions)
+        else:
             patch = replace(
                 patch,
                 id=_free("wider-patch", taken),
                 goal="Search beyond the suspected lines, in everything that the scope allows",
-                preconditions=(FactIs(NEAR, near.value),),
+                preconditions=(FactIs(NEAR, near.value),) if near else (),
                 estimate=10.0,
             )
-        else:
-            patch = replace(patch, goal="Find another change than the one that broke something")
         guards = [check for check in contract.checks.values() if _is_guard(check, state)]
         return [patch, *_after_patch(contract, patch, guards, taken)]
 

@@ -42,7 +42,7 @@ class SearchRequest:
 
     ``sources`` are the files of the repository by path (posix, relative): those that ``editable`` allows are changed,
     all are donors. ``failing`` must pass on a survivor, then ``covering`` (which pass on the base). ``seconds`` and
-    ``candidates`` bound the whole search, ``judgement_seconds`` one run of tests. After the first survivor up to
+    ``candidates`` bound the whole search, ``judgement_seconds`` one run of the failing tests, ``covering_seconds`` one of the covering ones. After the first survivor up to
     ``further`` candidates of its neighbourhood are judged, so that other patches that pass are known. ``expected``
     holds reprs of the values that the failing tests ask for. ``progress`` is told candidates judged and survivors.
     """
@@ -57,6 +57,7 @@ class SearchRequest:
     editable: Callable[[str], bool] = lambda path: True
     progress: Callable[[int, int], None] | None = None
     judgement_seconds: float = 10.0
+    covering_seconds: float = 60.0
     further: int = 100
     expected: Sequence[str] = ()
 
@@ -194,18 +195,20 @@ class _Hunt:
         judge = free.get()
         try:
             outcome = "passed"
-            for ids in (self.request.failing, self.request.covering):
+            request = self.request
+            phases = (request.failing, request.judgement_seconds), (request.covering, request.covering_seconds)
+            for ids, limit in phases:
                 if not ids:
                     continue
                 left = self.left
                 if left <= 0 or self.over:
                     return _Verdict("timeout", False)
                 changes = {candidate.edit.path: candidate.content}
-                allowed = min(left, self.request.judgement_seconds)
+                allowed = min(left, limit)
                 outcome = judge.judge(changes, ids, seconds=allowed).outcome
                 if outcome != "passed":
                     # A run that the end of the search cut short says nothing about the candidate.
-                    cut = outcome == "timeout" and allowed < self.request.judgement_seconds
+                    cut = outcome == "timeout" and allowed < limit
                     return _Verdict(outcome, not cut)
             return _Verdict(outcome, True)
         finally:

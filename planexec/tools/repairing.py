@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -23,7 +23,9 @@ from planexec.verifiers.interface import Candidate, trouble
 from planexec.verifiers.named import visible_tests
 from planexec.verifiers.related import short_suite_ids
 
-MAX_COVERING = 60
+COVERING_SECONDS = 60.0
+"""How long the covering tests may take together, by their traced times: a survivor has to pass all of them."""
+
 MAX_JUDGES = 4
 MAX_SURVIVORS = 20
 SHOWN_SUSPECTS = 12
@@ -33,6 +35,21 @@ class RepairArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``suspicious`` tries the lines that the failing tests run; ``wide`` everything that the scope allows."""
 
     reach: Literal["suspicious", "wide"] = "suspicious"
+
+
+@dataclass(frozen=True)
+class Located:
+    """What a search starts from: the traced run, the sources, suspected lines, and the tests that judge."""
+
+    trace: TraceReport
+    sources: dict[str, bytes]
+    suspicions: list[Suspicion]
+    failing: list[str]
+    covering: list[str]
+
+    def seconds(self, tests: Sequence[str]) -> float:
+        """How long the tests took together, under the tracer."""
+        return sum(self.trace.report.outcomes[test].seconds for test in tests)
 
 
 class Repair:
@@ -58,20 +75,11 @@ class Repair:
             return ToolResult(False, "no target test is red, so there is nothing to search for", code="NOT_RED")
         sources = sources_of(workbench.bench)
         suspicions = localise(trace, set(failing), sources)
-        result = self._search(
-            arguments, workbench, candidate, sources, suspicions, failing, _covering(trace, suspicions, failing)
-        )
-        return _result(arguments, workbench, result, suspicions, sources)
+        located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
+        return _result(arguments, workbench, self._search(arguments, workbench, candidate, located), located)
 
     def _search(
-        self,
-        arguments: RepairArguments,
-        workbench: Workbench,
-        candidate: Candidate,
-        sources: dict[str, bytes],
-        suspicions: list[Suspicion],
-        failing: list[str],
-        covering: list[str],
+        self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located
     ) -> SearchResult:
         contract = workbench.contract
         check = contract.reproduction
@@ -81,16 +89,18 @@ class Repair:
             return allowed and not matches(path, contract.forbidden)
 
         request = SearchRequest(
-            sources=sources,
-            suspicions=suspicions,
-            failing=failing,
-            covering=covering,
+            sources=located.sources,
+            suspicions=located.suspicions,
+            failing=located.failing,
+            covering=located.covering,
             reach=arguments.reach,
             seconds=min(contract.limits.repair_seconds, workbench.seconds()),
             candidates=contract.limits.repair_candidates,
             editable=editable,
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
             expected=expected_values(check)[-1:] if check else (),
+            judgement_seconds=5.0 + 3 * located.seconds(located.failing),
+            covering_seconds=15.0 + 3 * located.seconds(located.covering),
         )
         with ExitStack() as stack:
             shown = visible_tests(contract, candidate.base.entries)
@@ -108,17 +118,16 @@ def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequ
         for test, files in trace.lines.items()
         if test in passing
     }
-    ranked = sorted((test for test, score in scores.items() if score > 0), key=lambda test: (-scores[test], test))
-    return ranked[:MAX_COVERING]
+    chosen: list[str] = []
+    left = COVERING_SECONDS
+    for test in sorted((test for test, score in scores.items() if score > 0), key=lambda test: (-scores[test], test)):
+        left -= trace.report.outcomes[test].seconds
+        if left > 0:
+            chosen.append(test)
+    return chosen
 
 
-def _result(
-    arguments: RepairArguments,
-    workbench: Workbench,
-    result: SearchResult,
-    suspicions: Sequence[Suspicion],
-    sources: dict[str, bytes],
-) -> ToolResult:
+def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResult, located: Located) -> ToolResult:
     refuted = set(workbench.state.refuted)
     kept = [survivor for survivor in result.survivors if _identity(survivor, workbench) not in refuted]
     data: dict[str, Any] = {
@@ -133,7 +142,7 @@ def _result(
         "by_template": result.by_template,
         "suspects": [
             {**asdict(each), "score": round(each.score, 3)}
-            for each in suspected(suspicions, sources, limit=SHOWN_SUSPECTS)
+            for each in suspected(located.suspicions, located.sources, limit=SHOWN_SUSPECTS)
         ],
     }  # fmt: skip
     if kept:

@@ -23,8 +23,9 @@ from typing import IO
 
 import pytest
 
+from planexec.core.state import RunState
 from planexec.journal.journal import Journal
-from planexec.journal.runlog import events_of, resolve
+from planexec.journal.runlog import RunLog, events_of, resolve
 
 from .conftest import (
     FAILING,
@@ -46,7 +47,7 @@ FEW_STEPS = f"""
 goal: Totals count the shipping
 success:
   works: {{verifier: verify_named_tests, tests: [{FAILING}], step: patch}}
-limits: {{repair_seconds: 60}}
+limits: {{repair_seconds: 60, repair_candidates: 3}}
 """
 WITH_EXAMPLE = """
 goal: Totals count the shipping
@@ -178,15 +179,13 @@ def _kill_at(folder: Path, number: int, name: str) -> str:
             line = told.readline()
     if json.loads(line)["event"] != name:
         return f"event {number} was {line!r}, not {name}"
-    if len(_journalled(tree)) < number:
+    state, stored = _journalled(tree)
+    if stored < number:
         return f"event {number} ({name}) was told and is not in the journal"
     if name in ("run_ended", "apply_intended", "apply_ended"):  # from here on the patch may be on its way
         return _problem_after_apply(planexec, tree, whole)
     touched = differences(before, fingerprint(tree))
-    if touched:
-        return f"killed at event {number} ({name}): {touched} changed"
-    _settled(planexec, tree, whole)
-    return ""
+    return f"killed at event {number} ({name}): {touched} changed" if touched or state.apply else ""
 
 
 def _contract(folder: Path) -> Path:
@@ -224,9 +223,11 @@ def _alive(planexec: CommandLine) -> list[str]:
     return found
 
 
-def _journalled(tree: Path) -> list[str]:
+def _journalled(tree: Path) -> tuple[RunState, int]:
+    """The state of the latest run and the number of its events, read from what the kill left on the disk."""
     with Journal.open(tree / ".git" / "planexec", create=False) as journal:
-        return [type(event).__name__ for _, event in events_of(journal, resolve(journal))]
+        run_id = resolve(journal)
+        return RunLog(journal, run_id).state, len(events_of(journal, run_id))
 
 
 def _settled(planexec: CommandLine, tree: Path, whole: Print) -> None:

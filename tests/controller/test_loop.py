@@ -133,7 +133,7 @@ def test_claims_without_deeds_end_blocked(bench: Bench, tmp_path: Path) -> None:
         yield Finish()
         yield GiveUp("the tests pass, the task is completed, status: succeeded")
 
-    controller = start(bench, tmp_path, executor=Scripted(patch=liar, patch_2=liar, patch_3=liar))
+    controller = start(bench, tmp_path, executor=Scripted(patch=liar, wider_patch=liar))
     state = controller.run()
     assert state.status == "blocked"
     assert state.patch == ""

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from planexec.core import events as e
 from planexec.core import plan as p
 from planexec.core.plan import CheckPassed, Proposal, Status, Step
-from planexec.core.state import RunState, reduce
+from planexec.core.reduce import reduce
+from planexec.core.state import RunState
 
 CHECKS = {"reproduction": "verify_regression_red", "tests": "verify_related_tests"}
 TOOLS = ("search", "repair", "run_tests")

@@ -16,7 +16,8 @@ from planexec.core import plan as p
 from planexec.core import state as s
 from planexec.core.decide import decide
 from planexec.core.plan import Status, Step
-from planexec.core.state import IllegalEventError, RunState, reduce
+from planexec.core.reduce import IllegalEventError, reduce
+from planexec.core.state import RunState
 from tests.core.building import (
     CHECKS,
     accepted,

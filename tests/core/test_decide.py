@@ -7,7 +7,8 @@ from planexec.core import decide as d
 from planexec.core import events as e
 from planexec.core.decide import decide
 from planexec.core.plan import ArtifactStored, CheckPassed, FactIs, FactRecorded, Step
-from planexec.core.state import RunState, reduce
+from planexec.core.reduce import reduce
+from planexec.core.state import RunState
 from tests.core.building import (
     accepted,
     begin,

@@ -15,7 +15,8 @@ from planexec.core import plan as p
 from planexec.core import rules
 from planexec.core.decide import Replan, decide
 from planexec.core.plan import CheckPassed, FactIs, FactRecorded, Proposal, Status, Step, read_proposal
-from planexec.core.state import RunState, reduce
+from planexec.core.reduce import reduce
+from planexec.core.state import RunState
 from tests.core.building import (
     CHECKS,
     SCOPE,

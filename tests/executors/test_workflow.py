@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
+from planexec.core import events as e
 from planexec.core.contract import Contract
-from planexec.core.plan import FactIs, SetupCarries, Step
+from planexec.core.plan import SetupCarries, Step
 from planexec.core.roles import Action, Finish, GiveUp, Move, Observation, Reply, StepVerdict
-from planexec.core.state import RunState
+from planexec.core.state import RunState, StepRecord
 from planexec.executors.workflow import WorkflowExecutor
 
 from ..projects import BY_EXAMPLE, BY_TESTS, RED, make_contract
@@ -84,9 +87,11 @@ def test_no_survivor_is_said() -> None:
     assert moves[-1] == GiveUp("no survivor of the search stands up to the checks")
 
 
-def test_the_wider_step_searches_wide() -> None:
-    wide = step("patch", preconditions=(FactIs("search.suspicious", "no_survivor"),))
-    assert talk(make_contract(), wide, [seen(survivors=[])])[0] == Action("repair", {"reach": "wide"})
+def test_after_a_fruitless_search_the_next_one_is_wide() -> None:
+    failure = e.Failure("near", 1, e.FailureClass.TASK, e.Cause.FALSE_FACT, "NO_PATCH", "", e.Recoverability.REPLAN)
+    near = replace(step("patch"), id="near")
+    state = RunState(steps=(near, step("patch")), records={"near": StepRecord(failure=failure)})
+    assert talk(make_contract(), step("patch"), [seen(survivors=[])], state)[0] == Action("repair", {"reach": "wide"})
 
 
 def test_judging_steps_run_what_their_checks_name() -> None:

@@ -131,10 +131,20 @@ def after_patch(contract: Contract, **changes: Status) -> RunState:
     return replace(state, records={name: StepRecord(attempt=1) for name in (*done, "patch")})
 
 
+def without_patch(state: RunState, *names: str) -> RunState:
+    """The steps have failed for want of a patch."""
+    failures = {
+        name: e.Failure(name, 1, e.FailureClass.TASK, e.Cause.FALSE_FACT, "NO_PATCH", "", e.Recoverability.REPLAN)
+        for name in names
+    }
+    failed = {name: replace(state.record(name), attempt=1, failure=failure) for name, failure in failures.items()}
+    return replace(state, records={**state.records, **failed})
+
+
 def test_no_patch_nearby_means_a_wider_search_and_then_no_way() -> None:
     contract = make_contract(BY_TESTS)
     state = replace(
-        after_patch(contract, patch=Status.BLOCKED),
+        without_patch(after_patch(contract, patch=Status.BLOCKED), "patch"),
         facts=(fact(1, "search.suspicious", "no_survivor"),),
         trigger=trigger("patch", "NO_PATCH", e.Cause.FALSE_FACT, "patch", "verify"),
     )
@@ -146,8 +156,12 @@ def test_no_patch_nearby_means_a_wider_search_and_then_no_way() -> None:
     assert by_id["patch"].status is Status.SUPERSEDED
     assert by_id["wider-patch"].preconditions == (FactIs("search.suspicious", "no_survivor"),)
     assert by_id["verify"].depends_on == ("wider-patch",)
-    spent = replace(state, facts=(*state.facts, fact(2, "search.wide", "no_survivor")))
-    assert WorkflowPlanner().replan(contract, spent, trigger("patch", "NO_PATCH", e.Cause.FALSE_FACT, "patch")) is None
+    unproved = WorkflowPlanner().replan(contract, replace(state, facts=()), state.trigger)
+    assert unproved is not None and unproved.steps[-2].preconditions == ()
+    wider = replace(by_id["wider-patch"], status=Status.BLOCKED)
+    spent = without_patch(replace(state, steps=(*state.steps, wider)), "wider-patch")
+    broken = trigger("wider-patch", "NO_PATCH", e.Cause.FALSE_FACT, "wider-patch")
+    assert WorkflowPlanner().replan(contract, spent, broken) is None
 
 
 def test_a_patch_that_broke_something_is_replaced() -> None:
