@@ -158,7 +158,10 @@ def show_report(page: Page, document: dict[str, Any]) -> None:
     seen = report.get("last_observation", {})
     if seen:
         page.line(f"  last observation: {seen.get('id', '')} in step {seen.get('step', '')}: {seen.get('summary', '')}")
-    for suspect in seen.get("suspects", []):
+    search = report.get("search", {})
+    if search:
+        page.line(f"  tried last: {search['summary']} ({search['id']})")
+    for suspect in search.get("suspects", []):
         page.line(f"    suspect: {suspect['path']}:{suspect['line']} ({suspect['score']}) {suspect.get('text', '')}")
     for risk in report["remaining_risks"]:
         page.line(f"  open: {risk}")

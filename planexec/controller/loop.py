@@ -25,7 +25,7 @@ from planexec.core.errors import EnvironmentFailure
 from planexec.core.plan import Proposal, Status
 from planexec.core.roles import Planner
 from planexec.core.rules import validate_plan, validate_replan
-from planexec.journal.runlog import RunLog
+from planexec.journal.runlog import RunLog, events_of
 from planexec.verifiers.interface import Candidate, Request
 from planexec.workspace.gitview import render
 
@@ -144,6 +144,10 @@ class Controller:
         for name, evidence in zip(pending, self.steps.registry.judge_all(requests), strict=True):
             self.log.record(e.CheckJudged(name, evidence))
 
+    def _observed(self) -> list[e.ObservationRecorded]:
+        history = events_of(self.log.journal, self.log.run_id)
+        return [event for _, event in history if isinstance(event, e.ObservationRecorded)]
+
     def _conclude(self, decision: d.Conclude) -> None:
         """End the run. A success needs a patch; everything else needs the report of R21."""
         state, patch = self.log.state, ""
@@ -158,7 +162,7 @@ class Controller:
         self.log.record(
             e.RunEnded(
                 decision.status, decision.reason, decision.message, decision.questions,
-                report(state, decision, self.steps.bench.store), patch, decision.environment,
+                report(state, decision, self.steps.bench.store, self._observed()), patch, decision.environment,
             )
         )  # fmt: skip
 

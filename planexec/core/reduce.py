@@ -180,7 +180,6 @@ def _observation_recorded(state: RunState, event: e.ObservationRecorded) -> RunS
         observations=record.observations + 1,
         open_action="",
         last_observation=event.observation,
-        last_artifact=event.artifact,
     )
     return replace(state, records=records)
 

@@ -58,7 +58,6 @@ class StepRecord(msgspec.Struct, frozen=True):
     snapshot: str = ""
     failure: e.Failure | None = None
     last_observation: str = ""
-    last_artifact: str = ""
 
 
 class Frozen(msgspec.Struct, frozen=True):

@@ -58,7 +58,10 @@ def _patch(contract: Contract, state: RunState, step: Step) -> Work:
     if not _ok(found):
         yield GiveUp(_said(found))
         return
-    for survivor in _data(found).get("survivors", []):
+    survivors = _data(found).get("survivors", [])
+    for number, survivor in enumerate(survivors):
+        if number:
+            yield Action("undo", {})
         edited = yield Action("edit", {"path": survivor["path"], "content": survivor["content"]})
         if not _ok(edited):
             continue
@@ -67,10 +70,7 @@ def _patch(contract: Contract, state: RunState, step: Step) -> Work:
             verdict = yield Finish()
             if isinstance(verdict, StepVerdict) and verdict.holds:
                 return
-        yield Action("undo", {})
-    yield GiveUp(
-        _said(found) if not _data(found).get("survivors") else "no survivor of the search stands up to the checks"
-    )
+    yield GiveUp(_said(found) if not survivors else "no survivor of the search stands up to the checks")
 
 
 def _judge(contract: Contract, state: RunState, step: Step) -> Work:

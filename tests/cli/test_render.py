@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planexec.cli.render import PlainPage, Page, page, show_plan, show_run, show_steps
+from planexec.cli.render import Page, PlainPage, page, show_plan, show_run, show_steps
 from planexec.cli.richpage import RichPage
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -32,12 +32,13 @@ def document(**changes: Any) -> dict[str, Any]:
     patch = {**step, "id": "patch", "depends_on": ["inspect"], "covers": ["tests"], "status": "blocked", "evidence": []}
     patch["failure"] = {"message": "nothing survives"}
     revision = {
-        "number": 1, "reason": "the first plan", "evidence": [], "preserved": [], "superseded": [], "new": ["inspect", "patch"],
+        "number": 1, "reason": "the first plan", "evidence": [], "preserved": [], "superseded": [],
+        "new": ["inspect", "patch"],
     }  # fmt: skip
     second = {**revision, "number": 2, "reason": "it was otherwise", "evidence": ["fact-1"], "preserved": ["inspect"]}
     return {
-        "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal", "scope": "current_repository",
-        "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
+        "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal",
+        "scope": "current_repository", "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
         "steps": [step, patch],
         "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
         "checks": {
@@ -46,8 +47,10 @@ def document(**changes: Any) -> dict[str, Any]:
         },
         "diff": {"patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n", "added": 1, "removed": 1},
         "report": {
-            "completed": ["inspect"], "unfinished": ["patch"], "questions": ["What now?"], "remaining_risks": ["check 'tests' is open"],
-            "last_observation": {"id": "obs-patch-1", "step": "patch", "summary": "40 tried", "suspects": [
+            "completed": ["inspect"], "unfinished": ["patch"], "questions": ["What now?"],
+            "remaining_risks": ["check 'tests' is open"],
+            "last_observation": {"id": "obs-patch-1", "step": "patch", "summary": "it was undone"},
+            "search": {"id": "obs-patch-1", "summary": "40 tried", "suspects": [
                 {"path": "x.py", "line": 3, "score": 0.7, "text": "return 1"}]},
         },
         **changes,
@@ -67,8 +70,8 @@ def plain() -> tuple[io.StringIO, Page]:
 
 
 WORDS = (
-    "run r-1: blocked", "no way is left", "a goal", "the first plan", "supersedes" , "keeps inspect", "it was otherwise", "fact-1", "it is so",
-    "obs-inspect-1", "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
+    "run r-1: blocked", "no way is left", "a goal", "the first plan", "supersedes", "keeps inspect",
+    "it was otherwise", "fact-1", "it is so", "obs-inspect-1", "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
 )  # fmt: skip
 
 

@@ -67,14 +67,14 @@ def test_survivors_are_tried_until_one_stands() -> None:
     replies: list[Reply] = [
         seen(survivors=survivors),
         seen(ok=False),  # the first cannot be applied
-        seen(), seen(broken=["t"]), seen(),  # the second breaks a test and is undone
-        seen(), seen(broken=[]), StepVerdict(False, ()), seen(),  # the third does not satisfy the host
-        seen(), seen(broken=[]), StepVerdict(True, ()),
+        seen(), seen(), seen(broken=["t"]),  # the second breaks a test
+        seen(), seen(), seen(broken=[]), StepVerdict(False, ()),  # the third does not satisfy the host
+        seen(), seen(), seen(broken=[]), StepVerdict(True, ()),
     ]  # fmt: skip
     moves = talk(make_contract(), step("patch"), replies)
     assert [move.tool if isinstance(move, Action) else type(move).__name__ for move in moves] == [
-        "repair", "edit", "edit", "run_tests", "undo", "edit", "run_tests", "Finish", "undo", "edit", "run_tests",
-        "Finish",
+        "repair", "edit", "undo", "edit", "run_tests", "undo", "edit", "run_tests", "Finish", "undo", "edit",
+        "run_tests", "Finish",
     ]  # fmt: skip
 
 
