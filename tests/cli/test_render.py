@@ -38,7 +38,8 @@ def document(**changes: Any) -> dict[str, Any]:
     second = {**revision, "number": 2, "reason": "it was otherwise", "evidence": ["fact-1"], "preserved": ["inspect"]}
     return {
         "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal",
-        "scope": "current_repository", "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
+        "scope": "current_repository",
+        "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
         "steps": [step, patch],
         "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
         "checks": {
@@ -71,7 +72,8 @@ def plain() -> tuple[io.StringIO, Page]:
 
 WORDS = (
     "run r-1: blocked", "no way is left", "a goal", "the first plan", "supersedes", "keeps inspect",
-    "it was otherwise", "fact-1", "it is so", "obs-inspect-1", "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
+    "it was otherwise", "fact-1", "it is so", "obs-inspect-1",
+    "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
 )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def test_a_missing_statement_is_repaired() -> None:
         [((["a", "b"],), ["A", "B"]), (([],), []), ((["c"],), ["C"])],
         at="label = ",
     )
-    assert result.survivors[0].after == "found.append(label)"
+    assert "found.append(label)" in result.survivors[0].after
 
 
 def test_a_container_of_an_outer_function_is_filled() -> None:
