@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -53,9 +54,9 @@ class RichPage:
             self.console.print(Text(f"  {clean(row[0])}", style="bold"))
             for column, cell in list(zip(columns, row, strict=True))[1:]:
                 if cell != "-":
-                    text = Text(f"    {column}: ", style="dim")
+                    text = Text(f"{column}: ", style="dim")
                     text.append(clean(cell), style=STYLES.get(cell, "default"))
-                    self.console.print(text)
+                    self.console.print(Padding(text, (0, 0, 0, 4)))
 
     def patch(self, text: str) -> None:
         """The patch, coloured."""

@@ -49,7 +49,7 @@ def red_on_base(request: Request, runs: int = 0) -> Verdict:
                     FAILED, f"red on the base, but '{name}' does not show {missing}", _detail(report), "OTHER_RED"
                 )
             shown += [_outcome(outcome) for outcome in failing] if number == 1 else []
-    first = shown[0]["message"]
+    first = first_line(shown[0]["message"])
     return Verdict(
         PASSED,
         f"red on the base {runs} of {runs} times: {first}",

@@ -46,7 +46,9 @@ def number(site: Site) -> Iterator[Edit]:
     choices.append((2.4, None))
     for cost, choice in choices:
         risk = 2 if is_condition(site) else 0
-        yield from site.replace(node, repr(choice), NAME, cost, risk=risk)
+        # A fraction was chosen with more care than a whole number.
+        later = 0.0 if isinstance(value, int) else 0.5
+        yield from site.replace(node, repr(choice), NAME, cost + later, risk=risk)
 
 
 def text(site: Site) -> Iterator[Edit]:
