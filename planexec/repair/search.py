@@ -42,9 +42,10 @@ class SearchRequest:
 
     ``sources`` are the files of the repository by path (posix, relative): those that ``editable`` allows are changed,
     all are donors. ``failing`` must pass on a survivor, then ``covering`` (which pass on the base). ``seconds`` and
-    ``candidates`` bound the whole search, ``judgement_seconds`` one run of the failing tests, ``covering_seconds`` one of the covering ones. After the first survivor up to
-    ``further`` candidates of its neighbourhood are judged, so that other patches that pass are known. ``expected``
-    holds reprs of the values that the failing tests ask for. ``progress`` is told candidates judged and survivors.
+    ``candidates`` bound the whole search, ``judgement_seconds`` one run of the failing tests, ``covering_seconds`` one
+    of the covering ones. After the first survivor up to ``further`` candidates of its neighbourhood are judged, so that
+    other patches that pass are known. ``expected`` holds reprs of the values that the failing tests ask for.
+    ``progress`` is told candidates judged and survivors.
     """
 
     sources: Mapping[str, bytes]

@@ -14,7 +14,7 @@ from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
 from planexec.repair.explain import account, suspected
 from planexec.repair.localise import Suspicion, localise
-from planexec.repair.search import SearchRequest, SearchResult, Survivor, search
+from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
 from planexec.tools.interface import ToolResult, Workbench
@@ -99,7 +99,7 @@ class Repair:
             editable=editable,
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
             expected=expected_values(check)[-1:] if check else (),
-            judgement_seconds=5.0 + 3 * located.seconds(located.failing),
+            judgement_seconds=seconds_allowed(located.trace.report, located.failing),
             covering_seconds=15.0 + 3 * located.seconds(located.covering),
         )
         with ExitStack() as stack:
