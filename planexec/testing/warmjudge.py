@@ -24,6 +24,11 @@ START_SECONDS = 60.0
 LINE_BYTES = 32 * MIB
 DETAIL_CHARACTERS = 8000
 
+# Numerical libraries start threads when they are imported, and a process with threads cannot be forked soundly.
+SINGLE_THREADED = {
+    f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM")
+}
+
 
 class WarmJudge:
     """Judges candidates in ``tree``, which is rewritten and put back for each: it must be a private copy.
@@ -137,7 +142,8 @@ class WarmJudge:
         words = ["warm"] if self._preload else ["warm", "--cold"]
         command = layout.command(mounts, words=words, seconds=LIFE_SECONDS)
         limits = Limits(LIFE_SECONDS, None, layout.limits.file_bytes, LINE_BYTES)
-        command = type(command)(command.argv, command.cwd, command.mounts, command.env, limits)
+        env = {**command.env, **SINGLE_THREADED}
+        command = type(command)(command.argv, command.cwd, command.mounts, env, limits)
         self._session = layout.sandbox.start(command)
         # Only a mount namespace has a /tmp of its own that may be emptied.
         shared = ["/tmp", "/dev/shm", "/var/tmp"] if layout.sandbox.remaps else []

@@ -28,6 +28,7 @@ class Variant:
     renamed: tuple[str, str] | None = None
     fix: tuple[str, str] = (CALLBACK, SEARCHED.replace("next_path", "return_to"))
     revision: int = 2
+    subject: str = "setup.login_query.returnTo"
 
 
 FOUND = {
@@ -41,11 +42,12 @@ FOUND = {
         fix=("accountsite/handoff.py", SEARCHED.replace("next_path", "return_to")),
     ),
     "another path": Variant(
-        contract=(("returnTo: /settings", "returnTo: /billing?a=b"), ("expected: /settings", "expected: /billing?a=b")),
+        contract=(("returnTo: /settings", "returnTo: /billing"), ("expected: /settings", "expected: /billing")),
     ),
     "parameter and set-up renamed": Variant(
         edits=(("*.py", "returnTo", "continueAt"), ("tests/*.py", "login_query", "sign_in_parameters")),
         contract=(("returnTo", "continueAt"), ("login_query", "sign_in_parameters")),
+        subject="setup.sign_in_parameters.continueAt",
     ),
     "set-up carries the field already": Variant(
         edits=(("tests/conftest.py", '"user": "ada"}', '"user": "ada", "returnTo": "/settings"}'),),
@@ -55,7 +57,7 @@ FOUND = {
 
 
 def _prepared(folder: Path, variant: Variant, limits: str = QUICK) -> tuple[Path, Path]:
-    """The varied fixture and its contract, with one red run instead of three."""
+    """The varied fixture and its contract, with one red run instead of three, and no check of external addresses."""
     fixture, beside = copied(folder / "project"), folder / "contract"
     if variant.renamed:
         old, new = variant.renamed
@@ -65,6 +67,8 @@ def _prepared(folder: Path, variant: Variant, limits: str = QUICK) -> tuple[Path
     copied(beside / CONTRACT.stem, CONTRACT.with_suffix(""))
     text = CONTRACT.read_text().replace("limits:\n", limits)
     text = text.replace("    verifier: verify_regression_red\n", "    verifier: verify_regression_red\n    runs: 1\n")
+    for start, end in (("  external_url:", "  tests:"), ("  verify_external_url_rejected:", "\nlimits:")):
+        text = text[: text.index(start)] + text[text.index(end) :]
     (beside / CONTRACT.name).write_text(text)
     for old, new in variant.contract:
         replaced(beside, "*.yaml", old, new)
@@ -95,17 +99,13 @@ def test_the_fix_is_found_under_other_names(planexec: CommandLine, tmp_path: Pat
     source = document["diff"]["patch"].split("diff --git ")[1]
     assert [text.strip() for text in re.findall(r"^\+(?!\+\+ )(.*)$", source, re.M)] == [line]
     assert source.count("\n-") == 2, "more than one line was taken away"
-
-
-def test_a_set_up_that_carries_the_field_needs_no_replan(planexec: CommandLine, tmp_path: Path) -> None:
-    document = _run(planexec, tmp_path, FOUND["set-up carries the field already"]).document
-    assert (document["status"], document["revision"], document["replans_left"]) == ("succeeded", 1, 2)
-    assert document["plan_history"] == []
-    assert len(document["revisions"]) == 1
-    assert "superseded" not in {step["status"] for step in document["steps"]}
-    carried = one(document["facts"], subject="setup.login_query.returnTo")
-    assert carried["value"] == "present"
-    assert one(document["steps"], id="reproduce")["status"] == "completed"
+    carried = one(document["facts"], subject=variant.subject)
+    assert carried["value"] == ("absent" if variant.revision == 2 else "present")
+    if variant.revision == 1:
+        assert document["plan_history"] == []
+        assert document["replans_left"] == 2
+        assert "superseded" not in {step["status"] for step in document["steps"]}
+        assert one(document["steps"], id="reproduce")["status"] == "completed"
 
 
 def test_where_the_fault_is_removed_nothing_is_changed(planexec: CommandLine, tmp_path: Path) -> None:
@@ -150,7 +150,8 @@ def _is_a_report(document: dict[str, Any]) -> None:
     assert observation["step_id"] == seen["step"]
     assert one(document["steps"], id=seen["step"])["status"] == "blocked"
     assert "candidates tried" in seen["summary"]
-    assert any(CALLBACK in str(suspect) for suspect in seen["suspects"])
+    assert report["search"]["tried"] > 0
+    assert CALLBACK in {suspect["path"] for suspect in report["search"]["suspects"]}
     assert any("'reproduction'" in risk for risk in report["remaining_risks"])
     assert any("no replan is left" in risk for risk in report["remaining_risks"]) == (document["replans_left"] == 0)
     assert report["questions"] == document["questions"] != []

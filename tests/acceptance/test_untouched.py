@@ -170,6 +170,25 @@ def test_killed_at_every_event(undisturbed: Undisturbed, tmp_path: Path) -> None
     assert [problem for problem in problems if problem] == []
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_asked_to_stop_it_stops_in_good_order(tmp_path: Path, name: str, code: int) -> None:
+    planexec, tree = command_line(tmp_path), furnished(tmp_path / "work")
+    before = fingerprint(tree)
+    process = planexec.started("run", _contract(tmp_path), "--events", cwd=tree)
+    assert process.stdout is not None
+    while json.loads(process.stdout.readline()).get("tool") != "repair":
+        pass
+    process.send_signal(signal.Signals[name])
+    last = [json.loads(line) for line in process.stdout][-1]
+    assert process.wait(60) == code
+    process.stdout.close()
+    assert last["event"] == "run_interrupted"
+    assert _alive(planexec) == []
+    assert [*(planexec.cache / "planexec" / "runs").iterdir()] == [], "its copies are still there"
+    assert planexec("status", "--json", cwd=tree).document["status"] == "interrupted"
+    assert differences(before, fingerprint(tree)) == []
+
+
 def _kill_at(folder: Path, number: int, name: str) -> str:
     """Kill a run when its event ``number`` arrives; what is wrong afterwards, or nothing."""
     planexec, tree = command_line(folder), furnished(folder / "work")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from importlib import metadata
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
 from .channel import Channel
 from .places import LastResort, Project
@@ -134,16 +135,33 @@ def call(main_function: Any, args: List[str], recorder: Any) -> int:
 def loaded(project: Project) -> List[str]:
     """The modules of this process that are not the project's, in the order in which they were loaded.
 
-    Without those that pytest rewrote: a plug-in's are loaded by pytest itself, others are named by a conftest.py.
+    Of those that pytest rewrote, only the ones of installed plug-ins: the others are named by a conftest.py, and
+    before that is read they would be loaded as they are.
     """
+    marked = marked_for_rewriting()
     found = []
     for name, module in list(sys.modules.items()):
         place = str(getattr(module, "__file__", "") or "")
         spec = getattr(module, "__spec__", None)
-        if type(getattr(spec, "loader", None)).__name__ == "AssertionRewritingHook":
+        rewritten = type(getattr(spec, "loader", None)).__name__ == "AssertionRewritingHook"
+        if rewritten and name.partition(".")[0] not in marked:
             continue
         if spec is not None and spec.name == name and place and project.relative(place) is None:
             found.append(name)
+    return found
+
+
+def marked_for_rewriting() -> Set[str]:
+    """The top-level names that pytest rewrites because an installed plug-in brings them.
+
+    Read from the distributions, as pytest does: its own list also holds what a conftest.py has named meanwhile.
+    """
+    found: Set[str] = set()
+    for distribution in metadata.distributions():
+        if any(point.group == "pytest11" for point in distribution.entry_points):
+            for file in distribution.files or ():
+                top = str(file).split("/")[0]
+                found.add(top[:-3] if top.endswith(".py") else top)
     return found
 
 
