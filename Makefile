@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 FIXTURES := $(wildcard fixtures/*)
 
-.PHONY: demo test check format coverage dry-runs clean
+.PHONY: demo test test-slow check format coverage dry-runs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/planexec run --fixture fixtures/login_return_to contracts/login-return-to.yaml
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto tests
+
+# Real runs by the dozen: variants of the fixture, a kill at every event. Minutes, not seconds.
+test-slow: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto -m slow tests
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .

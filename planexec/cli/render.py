@@ -150,7 +150,13 @@ def show_checks(page: Page, document: dict[str, Any]) -> None:
 def show_report(page: Page, document: dict[str, Any]) -> None:
     """Where a run ended without a proof: what is done, what was seen, what is open, what to decide (R21)."""
     report = document["report"]
-    if not report:
+    if "completed" not in report:
+        search = report.get("search", {})
+        if "tried" in search:
+            page.heading("Search")
+            page.line(f"  {search['summary']} ({search['id']})")
+            disagree = f"of these disagree with the chosen one: {search['disagreeing']}"
+            page.line(f"  patches that pass: {search['surviving']}; {disagree}")
         return
     page.heading("Without a proof")
     page.line(f"  completed: {', '.join(report['completed']) or 'nothing'}")

@@ -19,9 +19,9 @@ from planexec.journal.artifacts import ArtifactStore
 def report(
     state: s.RunState, decision: d.Conclude, store: ArtifactStore, observed: Sequence[e.ObservationRecorded]
 ) -> dict[str, Any]:
-    """The report as plain values; empty for a success, whose proof is the checks' evidence."""
+    """The report as plain values; of a success, whose proof is its evidence, only how the patch was found."""
     if decision.status == s.SUCCEEDED:
-        return {}
+        return {"search": _last_search(store, observed, ("tried", "seconds", "surviving", "disagreeing"))}
     open_checks = [name for name, check in state.checks.items() if check.status != s.PASSED]
     risks = [f"check '{name}' is not proved" for name in open_checks]
     if state.replans_left == 0:
@@ -31,19 +31,21 @@ def report(
         "completed": [step.id for step in state.steps if step.status is Status.COMPLETED],
         "unfinished": [step.id for step in state.live() if step.status is not Status.COMPLETED],
         "last_observation": {"id": last.observation, "step": last.step, "summary": last.summary} if last else {},
-        "search": _last_search(store, observed),
+        "search": _last_search(store, observed, _KEPT),
         "remaining_risks": risks,
         "questions": list(decision.questions),
     }
 
 
-def _last_search(store: ArtifactStore, observed: Sequence[e.ObservationRecorded]) -> dict[str, Any]:
+def _last_search(
+    store: ArtifactStore, observed: Sequence[e.ObservationRecorded], keys: Sequence[str]
+) -> dict[str, Any]:
     """What was tried last to find the fault or a patch, and where the suspicion lies."""
     for event in reversed(observed):
         stored: dict[str, Any] = msgspec.json.decode(store.get(event.artifact))
         data = stored.get("data", {})
         if data.get("suspects"):
-            kept = {key: data[key] for key in _KEPT if key in data}
+            kept = {key: data[key] for key in keys if key in data}
             return {"id": event.observation, "summary": event.summary, **kept}
     return {}
 

@@ -84,6 +84,7 @@ def _run(planexec: CommandLine, folder: Path, variant: Variant, limits: str = QU
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOUND)
 def test_the_fix_is_found_under_other_names(planexec: CommandLine, tmp_path: Path, name: str) -> None:
     variant = FOUND[name]
@@ -108,6 +109,7 @@ def test_the_fix_is_found_under_other_names(planexec: CommandLine, tmp_path: Pat
         assert one(document["steps"], id="reproduce")["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_where_the_fault_is_removed_nothing_is_changed(planexec: CommandLine, tmp_path: Path) -> None:
     done = _run(planexec, tmp_path, Variant(edits=((CALLBACK, "next_path", "return_to"),)))
     assert done.code == 3, done.err
@@ -120,6 +122,7 @@ def test_where_the_fault_is_removed_nothing_is_changed(planexec: CommandLine, tm
     assert document["report"]["remaining_risks"]
 
 
+@pytest.mark.slow
 def test_where_the_fault_is_out_of_reach_the_report_says_what_is_open(planexec: CommandLine, tmp_path: Path) -> None:
     """The key is wrong and the value is read as a mapping, although text was stored: no single edit repairs both."""
     twofold = (

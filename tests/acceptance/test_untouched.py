@@ -148,6 +148,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     return Undisturbed([json.loads(line)["event"] for line in done.out.splitlines()], seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(KILLS))
 def test_killed_at_a_random_moment(undisturbed: Undisturbed, tmp_path: Path, number: int) -> None:
     dice = random.Random(f"{SEED}/{number}")
@@ -159,6 +160,7 @@ def test_killed_at_a_random_moment(undisturbed: Undisturbed, tmp_path: Path, num
     _settled(planexec, tree, whole)
 
 
+@pytest.mark.slow
 def test_killed_at_every_event(undisturbed: Undisturbed, tmp_path: Path) -> None:
     """One undisturbed run says how many events there are; then one run is killed at each of them."""
     names = undisturbed.events
