@@ -26,6 +26,13 @@ Extra = Mapping[str, bytes]
 """Files that the host lays into a tree for one judgement: path to content. They are never a part of the patch."""
 
 
+TRACE_SECONDS = 90.0
+"""The limit of one run under the tracer."""
+
+COMPANION_SECONDS = 4.0
+"""How long the passing tests that are traced may take untraced; the tracer makes them ten to thirty times slower."""
+
+
 class Bench:
     """Runs tests on clean trees. ``suite_seconds`` bounds a run of the whole suite."""
 
@@ -66,8 +73,29 @@ class Bench:
         key = (tuple(changes), tuple(ids), tuple(watch), tuple(sorted((extra or {}).items())))
         if self._traced is None or self._traced[0] != key:
             with self.tree(changes, extra) as folder:
-                self._traced = (key, self.harness.trace(folder, ids, watch=watch, seconds=self.suite_seconds))
+                seconds = min(self.suite_seconds, TRACE_SECONDS)
+                self._traced = (key, self.harness.trace(folder, ids, watch=watch, seconds=seconds))
         return self._traced[1]
+
+    def trace_among(
+        self, changes: Sequence[Change], failing: Sequence[str], watch: Sequence[str] = (), extra: Extra | None = None
+    ) -> TraceReport:
+        """Trace failing tests among passing ones; alone where that takes too long."""
+        report = self.trace(changes, [*failing, *self.companions(failing)], watch, extra)
+        return self.trace(changes, failing, watch, extra) if report.report.timed_out else report
+
+    def companions(self, failing: Sequence[str]) -> list[str]:
+        """Passing tests to trace beside the failing ones: those of their own files first, as many as there is time for."""
+        first, _ = self.baseline()
+        files = {name.split("::")[0] for name in failing}
+        passing = [name for name in first.with_status("passed") if name not in failing]
+        left, chosen = COMPANION_SECONDS, []
+        for name in sorted(passing, key=lambda name: name.split("::")[0] not in files):
+            seconds = first.outcomes[name].seconds
+            if seconds < left:
+                left -= seconds
+                chosen.append(name)
+        return chosen
 
     def command(self, changes: Sequence[Change], argv: Sequence[str], seconds: float) -> CommandResult:
         """Run a program on a clean tree."""

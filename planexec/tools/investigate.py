@@ -22,7 +22,6 @@ from planexec.tools import flow
 from planexec.tools.interface import NoArguments, ToolResult, Workbench
 from planexec.verifiers.interface import PASSED, trouble
 from planexec.verifiers.registry import judge_base
-from planexec.verifiers.related import short_suite_ids
 
 SHOWN = 12
 GUARDED = frozenset({c.NAMED_TESTS, c.COMMAND})
@@ -65,10 +64,9 @@ def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run,
         path = f"{default_file(check, bench.workspace.base.entries)[: -len('.py')]}_probe.py"
         files = {path: regression_source(check, extended=False)}
         failing = [f"{path}::{regression_name(check)}"]
-    others = short_suite_ids(bench, failing)
     watch = list(expected_values(check)) if check else []
     extra = {path: text.encode() for path, text in files.items()}
-    trace = bench.trace((), [*failing, *others], watch, extra)
+    trace = bench.trace_among((), failing, watch, extra)
     sources = sources_of(bench)
     outcomes = [outcome for name in failing for outcome in select(trace.report, name)]
     run = flow.Run(_first_red(outcomes) or (failing[0] if failing else ""), trace, sources, files)

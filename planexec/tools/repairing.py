@@ -21,7 +21,6 @@ from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.investigate import sources_of, target_ids
 from planexec.verifiers.interface import Candidate, trouble
 from planexec.verifiers.named import visible_tests
-from planexec.verifiers.related import short_suite_ids
 
 COVERING_SECONDS = 60.0
 """How long the covering tests may take together, by their traced times: a survivor has to pass all of them."""
@@ -66,8 +65,7 @@ class Repair:
         shown = visible_tests(workbench.contract, candidate.base.entries)
         targets = [*(candidate.frozen.ids or target_ids(workbench.contract)), *shown]
         workbench.progress("locating the fault")
-        others = short_suite_ids(workbench.bench, targets)
-        trace = workbench.bench.trace(candidate.tests, [*targets, *others], extra=shown)
+        trace = workbench.bench.trace_among(candidate.tests, targets, extra=shown)
         if problem := trouble(trace.report, "the base"):
             return ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
         failing = [o.id for name in targets for o in select(trace.report, name) if o.status in {"failed", "error"}]

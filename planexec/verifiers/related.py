@@ -118,16 +118,3 @@ def related_files(candidate: Candidate, bench: Bench) -> list[str]:
         ):
             found.append(path)
     return sorted(found)
-
-
-SHORT_SUITE = 30.0
-"""Seconds up to which a whole suite is run under the tracer."""
-
-
-def short_suite_ids(bench: Bench, failing: Sequence[str]) -> list[str]:
-    """What to trace beside the failing tests: everything that passes where the suite is short, else their own files."""
-    first, _ = bench.baseline()
-    if first.timed_out or first.seconds > SHORT_SUITE:
-        files = {name.split("::")[0] for name in failing}
-        return sorted(path for path in files if path in bench.workspace.base.entries)
-    return [name for name in first.with_status("passed") if name not in failing]
