@@ -85,7 +85,7 @@ class Bench:
         return self.trace(changes, failing, watch, extra) if report.report.timed_out else report
 
     def companions(self, failing: Sequence[str]) -> list[str]:
-        """Passing tests to trace beside the failing ones: those of their own files first, as many as there is time for."""
+        """Passing tests to trace beside the failing ones: those of their own files first, as many as time allows."""
         first, _ = self.baseline()
         files = {name.split("::")[0] for name in failing}
         passing = [name for name in first.with_status("passed") if name not in failing]
