@@ -41,6 +41,8 @@ from .conftest import (
     git,
 )
 
+pytestmark = pytest.mark.slow  # dozens of real runs, killed at every point
+
 KILLS = int(os.environ.get("PLANEXEC_KILLS", "4"))
 SEED = int(os.environ.get("PLANEXEC_SEED", "0")) or random.SystemRandom().randrange(1, 1_000_000)
 FEW_STEPS = f"""
@@ -148,7 +150,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     return Undisturbed([json.loads(line)["event"] for line in done.out.splitlines()], seconds)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(KILLS))
 def test_killed_at_a_random_moment(undisturbed: Undisturbed, tmp_path: Path, number: int) -> None:
     dice = random.Random(f"{SEED}/{number}")
@@ -160,7 +161,6 @@ def test_killed_at_a_random_moment(undisturbed: Undisturbed, tmp_path: Path, num
     _settled(planexec, tree, whole)
 
 
-@pytest.mark.slow
 def test_killed_at_every_event(undisturbed: Undisturbed, tmp_path: Path) -> None:
     """One undisturbed run says how many events there are; then one run is killed at each of them."""
     names = undisturbed.events
