@@ -10,11 +10,11 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/planexec run --fixture fixtures/login_return_to contracts/login-return-to.yaml
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto tests
+	$(BIN)/python -m pytest -n auto --dist loadfile tests
 
 # Real runs by the dozen: variants of the fixture, a kill at every event. Minutes, not seconds.
 test-slow: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto -m slow tests
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow tests
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
@@ -24,7 +24,7 @@ check: $(VENV)/dev.stamp
 
 coverage: $(VENV)/dev.stamp
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n auto tests
+	$(BIN)/coverage run -m pytest -n auto --dist loadfile tests
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort=cover --fail-under=90
 
