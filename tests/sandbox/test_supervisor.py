@@ -39,6 +39,12 @@ def spec(**changes: Any) -> dict[str, Any]:
     return {**plain, **changes}
 
 
+def reach_itself() -> None:
+    """Connects over loopback with what is loaded already: without privileges, the interpreter's files may be out of reach."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client:
+        client.connect(server.getsockname())
+
+
 def supervise(**changes: Any) -> Any:
     """What the supervisor of one command reports, run within a child of this process."""
 
@@ -164,8 +170,7 @@ def test_remove_mends_modes_and_follows_no_link(tmp_path: Path) -> None:
 def test_own_network_has_loopback_only() -> None:
     def body() -> list[str]:
         supervisor.own_network()
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(server.getsockname()).close()
+        reach_itself()
         return [name for _, name in socket.if_nameindex()]
 
     assert in_child(body) == ["lo"]
@@ -181,8 +186,7 @@ def test_own_network_without_privileges() -> None:
         before = os.getuid()
         supervisor.own_network()
         assert os.getuid() == before
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(server.getsockname()).close()
+        reach_itself()
         return [name for _, name in socket.if_nameindex()]
 
     assert in_child(body) == ["lo"]
