@@ -2,6 +2,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+# Packages are installed with their bytecode, or each of the hundreds of test processes would compile them again.
+export PYTHONDONTWRITEBYTECODE :=
 FIXTURES := $(wildcard fixtures/*)
 
 .PHONY: demo test test-slow check format coverage dry-runs clean

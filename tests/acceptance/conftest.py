@@ -64,7 +64,9 @@ class CommandLine:
         own = {
             name: value for name, value in os.environ.items() if not name.startswith(("PLANEXEC", "GIT_", "PYTEST_"))
         }
-        self.environment = {**own, "XDG_CACHE_HOME": str(self.cache), "PYTHONSAFEPATH": "1"}
+        # The interpreter of these tests runs those of the repositories too, whatever else the machine has.
+        active = {"VIRTUAL_ENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
+        self.environment = {**own, **active, "XDG_CACHE_HOME": str(self.cache), "PYTHONSAFEPATH": "1"}
 
     def __call__(self, *arguments: str | Path, cwd: Path | None = None) -> Done:
         done = subprocess.run(
