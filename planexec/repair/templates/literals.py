@@ -1,8 +1,9 @@
-"""Wrong literal: truth values, None, small numbers, empty containers, and what a value is turned into."""
+"""Wrong literal: truth values, None, small numbers, containers and their elements, and what a value is turned into."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from planexec.repair.edits import Edit
@@ -10,6 +11,7 @@ from planexec.repair.site import Site
 from planexec.repair.templates.base import Template, by_cost, is_condition, is_load
 
 NAME = "literal"
+MOST_ELEMENTS = 12
 EMPTY = {ast.List: "[]", ast.Dict: "{}", ast.Set: "set()", ast.Tuple: "()"}
 
 
@@ -98,6 +100,28 @@ def filled(site: Site) -> Iterator[Edit]:
             yield from site.replace(node, f"[{donor.text}]", NAME, 1.9 + donor.penalty, donor=donor.origin)
 
 
+def fewer(site: Site) -> Iterator[Edit]:
+    """A container without one of its elements; a tuple of one element, which a stray comma makes, to the element."""
+    node = site.node
+    assert isinstance(node, (ast.List, ast.Set, ast.Tuple))
+    if not is_load(node) or isinstance(site.parent, ast.Subscript):
+        return
+    if isinstance(node, ast.Tuple) and len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred):
+        yield from site.replace(node, site.text(node.elts[0]), NAME, 1.7)
+    places = [site.source.outer(element) for element in node.elts]
+    comma = "," if isinstance(node, ast.Tuple) and len(places) == 2 and not _ends_with_comma(site, places[1][1]) else ""
+    for number in range(min(len(places), MOST_ELEMENTS) if len(places) > 1 else 0):
+        before, place, after = places[max(number - 1, 0)], places[number], places[min(number + 1, len(places) - 1)]
+        kept = site.source.text[slice(*(before if number else after))] + comma
+        start, end = (before[0], place[1]) if number else (place[0], after[1])
+        yield from site.rewrite(start, end, kept, NAME, 2.1)
+
+
+def _ends_with_comma(site: Site, start: int) -> bool:
+    """Whether the tuple of the site ends with a comma already; those in comments do not count."""
+    return "," in re.sub("#.*", "", site.source.text[start : site.source.span(site.node)[1]])
+
+
 def default(site: Site) -> Iterator[Edit]:
     """A name, attribute or element that is passed or returned, by a small literal."""
     node = site.node
@@ -116,6 +140,7 @@ TEMPLATES = (
     Template(NAME, (ast.Constant,), 1.6, lambda site: by_cost(number(site))),
     Template(NAME, (ast.Constant,), 1.7, lambda site: by_cost(text(site))),
     Template(NAME, (ast.List, ast.Dict, ast.Set, ast.Tuple), 1.6, lambda site: by_cost(container(site))),
+    Template(NAME, (ast.List, ast.Set, ast.Tuple), 1.7, lambda site: by_cost(fewer(site))),
     Template(NAME, (ast.List,), 1.9, lambda site: by_cost(filled(site))),
     Template(NAME, (ast.Name, ast.Attribute, ast.Subscript, ast.Call), 2.4, default, wide=True),
 )
