@@ -83,13 +83,13 @@ class Site:
             return
         first, last, replacement = found
         left, right = self._shown(start, end)
-        before = self.source.text[left:right].strip()
-        after = (self.source.text[left:start] + text + self.source.text[end:right]).strip()
+        before = _in_one_line(self.source.text[left:right])
+        after = _in_one_line(self.source.text[left:start] + text + self.source.text[end:right])
         line = self.source.line_of(start)
         yield Edit(self.source.path, line, first, last, replacement, template, cost, before, after, donor, risk)
 
     def _shown(self, start: int, end: int) -> tuple[int, int]:
-        """The widest expression around the edit that still reads well in one line of a report."""
+        """The widest expression around the edit that still reads well in one line of a report, or its lines so far."""
         for node in reversed([self.node, *self.source.ancestors(self.node)]):
             if not isinstance(node, (ast.expr, ast.stmt)):
                 continue
@@ -97,7 +97,12 @@ class Site:
             text = self.source.text[left:right]
             if left <= start and end <= right and len(text) <= SHOWN and "\n" not in text and "\r" not in text:
                 return left, right
-        return start, end
+        return self.source.line_start(self.source.line_of(start)), end
+
+
+def _in_one_line(text: str) -> str:
+    """``text`` for a report: where it goes over lines, with single spaces for line ends and indentation."""
+    return " ".join(text.split()) if "\n" in text else text.strip()
 
 
 def _may_be_bare(text: str, level: int, parent: ast.AST, field: str) -> bool:

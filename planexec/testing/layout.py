@@ -109,7 +109,7 @@ def private_folder() -> Iterator[Path]:
     """A fresh folder of the host with ``channel`` and ``inner``; removed at the end, whatever was put in it."""
     folder = Path(tempfile.mkdtemp(prefix="planexec-tests-"))
     try:
-        for name in ("channel", "inner/home", "inner/tmp", "inner/cache"):
+        for name in ("channel", "inner/home", "inner/tmp", "inner/cache", "inner/bytecode"):
             (folder / name).mkdir(parents=True)
         yield folder
     finally:

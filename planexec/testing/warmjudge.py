@@ -155,6 +155,7 @@ class WarmJudge:
             "backup": str(layout.sandbox.locate(INSIDE_BACKUP, mounts)),
             "cache": str(inner / "cache"),
             "private": str(inner / "tmp"),
+            "bytecode": str(inner / "bytecode"),
             "skipped": self._skipped(),
             "shared": [*shared, str(inner / "cache"), str(inner / "tmp")],
             "memory_bytes": layout.limits.memory_bytes,

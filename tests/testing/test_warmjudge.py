@@ -20,6 +20,7 @@ GREEN = "def answer(x):\n    return x + 1\n"
 TESTS = """
     import os, pathlib, tempfile
     import pytest
+    import helper
     from product import answer
 
     def test_one():
@@ -36,11 +37,16 @@ TESTS = """
         assert pathlib.Path("data.txt").read_text() == "data"
         assert pathlib.Path("empty").is_dir()
 
+    def test_compiled():
+        "What no candidate changes was compiled before."
+        from importlib.util import cache_from_source
+        assert os.path.exists(cache_from_source(helper.__file__))
+
     @pytest.mark.skip
     def test_skipped():
         pass
 """
-FILES = {"product.py": RED, "test_product.py": TESTS, "data.txt": "data", "empty/.keep": ""}
+FILES = {"product.py": RED, "test_product.py": TESTS, "helper.py": "", "data.txt": "data", "empty/.keep": ""}
 ONE, TWO, ALONE = (f"test_product.py::test_{name}" for name in ("one", "two", "alone"))
 LIMITS = Limits(memory_bytes=1024 * 1024 * 1024, file_bytes=1024 * 1024)
 
@@ -82,6 +88,14 @@ def test_candidates_do_not_meet(judge: WarmJudge) -> None:
     assert judge.judge(change(hostile), [ALONE], seconds=20).outcome != "passed"
     for _ in range(2):
         assert judge.judge({**change(GREEN), "pkg/new.py": b"x = 1\n"}, [ONE, ALONE], seconds=20).outcome == "passed"
+
+
+def test_bytecode_is_that_of_the_candidate(judge: WarmJudge) -> None:
+    """Files of one size, written within one second, have nothing but their content to tell them apart."""
+    wrong = GREEN.replace("1", "2")
+    for source, outcome in ((GREEN, "passed"), (wrong, "failed"), (GREEN, "passed"), (RED + "#   ", "failed")):
+        assert judge.judge(change(source), [ONE], seconds=20).outcome == outcome
+    assert judge.judge(change(GREEN), ["test_product.py::test_compiled"], seconds=20).outcome == "passed"
 
 
 def test_limits(judge: WarmJudge) -> None:

@@ -106,9 +106,10 @@ def fewer(site: Site) -> Iterator[Edit]:
     assert isinstance(node, (ast.List, ast.Set, ast.Tuple))
     if not is_load(node) or isinstance(site.parent, ast.Subscript):
         return
-    if isinstance(node, ast.Tuple) and len(node.elts) == 1 and not isinstance(node.elts[0], ast.Starred):
-        yield from site.replace(node, site.text(node.elts[0]), NAME, 1.7)
     places = [site.source.outer(element) for element in node.elts]
+    if isinstance(node, ast.Tuple) and len(places) == 1 and not isinstance(node.elts[0], ast.Starred):
+        start, end = places[0][1], site.source.span(node)[1]
+        yield from site.rewrite(start, end, site.source.text[start:end].replace(",", "", 1), NAME, 1.7)
     comma = "," if isinstance(node, ast.Tuple) and len(places) == 2 and not _ends_with_comma(site, places[1][1]) else ""
     for number in range(min(len(places), MOST_ELEMENTS) if len(places) > 1 else 0):
         before, place, after = places[max(number - 1, 0)], places[number], places[min(number + 1, len(places) - 1)]

@@ -2,7 +2,8 @@
 
 The fork happens inside pytest, when all installed plug-ins are loaded and nothing of the project is. The first request
 is preceded by a run on the unchanged tree in a child, which tells what third-party modules the tests need; those are
-loaded then. A line of JSON comes in, a line goes out.
+loaded then. The same run leaves the bytecode of the project in a private folder, so that each candidate compiles only
+the files that it changes. A line of JSON comes in, a line goes out.
 """
 
 from __future__ import annotations
@@ -173,6 +174,9 @@ class Server:
             os.mkdir(os.path.join(folder, name))
         os.environ.update(HOME=os.path.join(folder, "home"), TMPDIR=os.path.join(folder, "tmp"))
         tempfile.tempdir = None
+        sys.pycache_prefix = self.setup["bytecode"]
+        # Only the unchanged tree's is kept: what a candidate compiles is of no use to the next one.
+        sys.dont_write_bytecode = request["mode"] != "run"
         channel = Channel(report, bytes.fromhex(request.pop("key")))
 
         def stop() -> None:

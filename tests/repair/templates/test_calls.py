@@ -61,4 +61,4 @@ def test_an_exception_that_is_not_caught_is_repaired() -> None:
         "number",
         [(({"a": "1"}, "a"), 1), (({"a": "x"}, "a"), None), (({}, "a"), None)],
     )
-    assert result.survivors[0].after.startswith("(ValueError, ")
+    assert result.survivors[0].after.startswith("except (ValueError, ")

@@ -28,6 +28,7 @@ def setup(tmp_path: Path, contained: None) -> Iterator[dict[str, Any]]:
         "root": str(root),
         "backup": str(tmp_path / "backup"),
         "private": str(tmp_path / "private"),
+        "bytecode": str(tmp_path / "bytecode"),
     }
     found.update(skipped=[], shared=[str(tmp_path / "private")], memory_bytes=None, file_bytes=10**6, cache="x")
     yield found
@@ -42,9 +43,14 @@ def serve(
     (tmp_path / "in").write_text("".join(json.dumps(each) + "\n" for each in requests))
     with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as sink:
         server = warm.Server(setup, session.prepare(setup), source, sink)
-        child = server.serve(scouted)
-        if child is not None:
-            act(*child)
+        own = os.getpid()
+        try:
+            child = server.serve(scouted)
+            if child is not None:
+                act(*child)
+        finally:
+            if os.getpid() != own:
+                os._exit(9)  # a child must not go on as if it were the test
     return [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
 
 
