@@ -20,6 +20,7 @@ class Mention:
     """One mention.
 
     ``receiver`` is the last word of what an attribute or key hangs on, or of what is called; of a constant, its type.
+    A key that is only ``asked`` for (``"a" in x``) may be an element or a part of a text as well.
     """
 
     kind: Kind
@@ -28,6 +29,7 @@ class Mention:
     function: Function | None
     receiver: str = ""
     stored: bool = False
+    asked: bool = False
 
 
 @dataclass
@@ -45,7 +47,7 @@ class ModuleIndex:
 
 
 def last_word(node: ast.AST) -> str:
-    """``session`` for ``session``, ``flask.session``, ``session()`` and ``session[0]``; empty for other shapes."""
+    """``session`` for ``session``, ``flask.session``, ``session()``, ``session[0]`` and ``x["session"]``, or nothing."""
     match node:
         case ast.Name():
             return node.id
@@ -53,6 +55,8 @@ def last_word(node: ast.AST) -> str:
             return node.attr
         case ast.Call():
             return last_word(node.func)
+        case ast.Subscript(slice=ast.Constant(value=str() as key)):
+            return key
         case ast.Subscript() | ast.Await():
             return last_word(node.value)
     return ""
@@ -110,7 +114,7 @@ def _mentions(node: ast.AST, function: Function | None) -> Iterator[Mention]:
                     yield Mention("key", each.value, each.lineno, function, stored=True)
         case ast.Compare(left=ast.Constant(value=str() as key), ops=[ast.In() | ast.NotIn()]):
             receiver = last_word(node.comparators[0])
-            yield Mention("key", key, node.lineno, function, receiver)
+            yield Mention("key", key, node.lineno, function, receiver, asked=True)
         case ast.Call():
             yield from _call_mentions(node, function)
         case ast.ClassDef():

@@ -126,7 +126,7 @@ def _keys(run: Run, *, stored: bool) -> list[tuple[str, Mention]]:
     return [
         (path, mention)
         for path, mention in _all_keys({path: content for path, content in run.sources.items() if ran[path]})
-        if mention.stored is stored and mention.receiver and mention.line in ran[path]
+        if mention.stored is stored and not mention.asked and mention.receiver and mention.line in ran[path]
     ]
 
 

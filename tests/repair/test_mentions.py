@@ -42,6 +42,7 @@ def test_mentions_by_kind_with_receiver_and_direction() -> None:
 
     assert texts("key", stored=True) == {"key", "made", "word", "given"}
     assert texts("key", stored=False) == {"read", "asked"}
+    assert {each.text for each in found.of("key") if each.asked} == {"asked"}
     assert texts("attribute", stored=True) == {"count", "method", "size"}
     assert {"get", "setdefault"} == texts("attribute", stored=False)
     assert texts("keyword") == {"name", "word"}
@@ -65,7 +66,16 @@ def test_locals_are_what_the_function_binds_itself() -> None:
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("a", "a"), ("a.b", "b"), ("a.b()", "b"), ("a.b[0]", "b"), ("a.b()[1].c", "c"), ("1", ""), ("(a + b)", "")],
+    [
+        ("a", "a"),
+        ("a.b", "b"),
+        ("a.b()", "b"),
+        ("a.b[0]", "b"),
+        ("a.b()[1].c", "c"),
+        ("1", ""),
+        ("(a + b)", ""),
+        ("a['b']", "b"),
+    ],
 )
 def test_last_word(text: str, word: str) -> None:
     assert last_word(ast.parse(text, mode="eval").body) == word
