@@ -47,7 +47,7 @@ class ModuleIndex:
 
 
 def last_word(node: ast.AST) -> str:
-    """``session`` for ``session``, ``flask.session``, ``session()``, ``session[0]`` and ``x["session"]``, or nothing."""
+    """``session`` for ``session``, ``flask.session``, ``session()``, ``session[0]``, ``x["session"]``; else nothing."""
     match node:
         case ast.Name():
             return node.id
