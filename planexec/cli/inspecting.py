@@ -118,7 +118,7 @@ def apply(run_id: str, repo: Path, as_json: bool) -> int:
 
 def validate(path: Path, as_json: bool) -> int:
     """Read a contract and say how its checks are bound."""
-    from planexec.assembly import load_contract
+    from planexec.assembly.contracts import load_contract
 
     contract = load_contract(path)
     if as_json:

@@ -68,6 +68,8 @@ def told(event: e.AnyEvent) -> str:
     match event:
         case e.RunStarted():
             return f"run {event.run_id} on {event.base['commit'][:12]}, {event.settings['sandbox']}"
+        case e.RunResumed():
+            return "resumed"
         case e.PlanAccepted():
             live = [step.id for step in event.steps if step.status.value != "superseded"]
             return f"plan {event.revision}: {' -> '.join(live)}  ({event.reason})"

@@ -5,15 +5,14 @@ stays quick.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Optional
 
 import typer
 
+from planexec.core import interrupts
 from planexec.core.errors import PlanexecError
 
 app = typer.Typer(
@@ -92,6 +91,15 @@ def fix(
 
 
 @app.command()
+def resume(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False, events: Events = False) -> None:
+    """Go on with a run that was interrupted, from what its journal holds."""
+    from planexec.cli import running
+
+    options = running.Options(repo, as_json=as_json, events=events)
+    _leave(lambda: running.resume(run_id, options))
+
+
+@app.command()
 def status(
     run_id: RunId = "",
     repo: Repo = Path(),
@@ -158,7 +166,7 @@ def _global(
 
 def main() -> None:
     """The program."""
-    signal.signal(signal.SIGTERM, _terminate)
+    interrupts.listen()
     app()
 
 
@@ -172,20 +180,12 @@ def _leave(command: Callable[[], int]) -> None:
         complain(error)
         code = error.exit_code
     except KeyboardInterrupt as error:
-        sys.stderr.write("planexec: interrupted; planexec status shows how far the run came\n")
-        code = 143 if isinstance(error, Terminated) else 130
+        sys.stderr.write("planexec: interrupted; planexec resume goes on with the run\n")
+        code = error.exit_code if isinstance(error, interrupts.Interrupted) else 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     raise typer.Exit(code)
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM takes the same way out as SIGINT."""
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
 
 
 def complain(error: PlanexecError) -> None:

@@ -71,6 +71,8 @@ def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> No
     page.line(f"run {document['run_id']}: {document['status']}", document["status"])
     if document["message"]:
         page.line(f"  {document['message']}")
+    if document["status"] == "interrupted":
+        page.line(f"  planexec resume {document['run_id']} goes on with it")
     page.line(f"  goal: {document['goal']}")
     page.line(f"  scope: {document['scope']}; revision {document['revision']}, replans left {document['replans_left']}")
     show_revisions(page, document)

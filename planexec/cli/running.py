@@ -1,4 +1,4 @@
-"""Commands that work: run, fix, plan. Progress goes to standard error, the result to standard output."""
+"""Commands that work: run, fix, resume, plan. Progress goes to standard error, the result to standard output."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planexec.assembly import Run, Settings, begin, cache_folder, contract_for_tests, load_contract, prepared, propose
+from planexec.assembly.contracts import contract_for_tests, load_contract
+from planexec.assembly.parts import (
+    APPLY,
+    DRY_RUN,
+    Run,
+    Settings,
+    begin,
+    cache_folder,
+    prepared,
+    propose,
+    resumed,
+    take_up,
+)
 from planexec.cli.documents import run_document
 from planexec.cli.inspecting import write_json
 from planexec.cli.live import Narrator
-from planexec.cli.opened import mend_repository, patch_of
+from planexec.cli.opened import mend_repository, opened, patch_of
 from planexec.controller.applying import apply_patch
 from planexec.core.contract import Contract
 from planexec.core.errors import ConflictError, UsageError
@@ -36,7 +48,7 @@ class Options:
 
     def settings(self) -> Settings:
         """What the assembly needs."""
-        return Settings(self.repo, self.planner, self.executor, self.sandbox, self.python, self.dry_run)
+        return Settings(self.repo, self.planner, self.executor, self.sandbox, self.python, self.dry_run, self.apply)
 
 
 def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -> int:
@@ -65,28 +77,60 @@ def fix(tests: list[str], options: Options) -> int:
     return _drive(contract, text, options, settings)
 
 
+def resume(run_id: str, options: Options) -> int:
+    """Go on with an interrupted run, to the end that it would have had."""
+    with opened(options.repo):  # mends, and says so where there is no run
+        pass
+    narrator = Narrator(events=options.events, quiet=options.as_json)
+    with narrator, resumed(run_id, options.repo, narrator.progress) as parts:
+        narrator.run_id = parts.log.run_id
+        parts.log.listeners.append(narrator.hear)
+        take_up(parts)
+        ended = _finished(parts, narrator)
+    return _told(ended, options)
+
+
 def _drive(contract: Contract, text: str, options: Options, settings: Settings) -> int:
     mend_repository(settings.repo)
     narrator = Narrator(events=options.events, quiet=options.as_json)
     with narrator, prepared(contract, settings, narrator.progress) as parts:
         parts.log.listeners.append(narrator.hear)
         begin(parts, contract, settings, text)
-        state = parts.controller.run()
-        conflict = _apply(parts, options, settings) if state.status == SUCCEEDED else ""
-        narrator.close()
-        state = parts.log.state
-        history = events_of(parts.log.journal, state.run_id)
-        document = run_document(state, history, patch_of(state, parts.store), live=True)
-    _result(document, options)
-    if conflict:
-        sys.stderr.write(f"planexec: {conflict}\n")
+        ended = _finished(parts, narrator)
+    return _told(ended, options)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A run at its end; ``conflict`` is what stood in the way of applying its patch."""
+
+    state: RunState
+    document: dict[str, Any]
+    conflict: str
+
+
+def _finished(parts: Run, narrator: Narrator) -> _Ended:
+    """Run to the end and apply what is proved."""
+    state = parts.controller.run()
+    conflict = _apply(parts) if state.status == SUCCEEDED else ""
+    narrator.close()
+    state = parts.log.state
+    history = events_of(parts.log.journal, state.run_id)
+    return _Ended(state, run_document(state, history, patch_of(state, parts.store), live=True), conflict)
+
+
+def _told(ended: _Ended, options: Options) -> int:
+    """Say how a run ended; its exit code."""
+    _result(ended.document, options)
+    if ended.conflict:
+        sys.stderr.write(f"planexec: {ended.conflict}\n")
         return ConflictError.exit_code
-    return exit_code(state)
+    return exit_code(ended.state)
 
 
-def _apply(parts: Run, options: Options, settings: Settings) -> str:
+def _apply(parts: Run) -> str:
     """Apply the proven patch where that was asked for; what stands in the way is told, and the patch is kept."""
-    if settings.dry_run or not options.apply:
+    if parts.log.state.settings.get("mode") != APPLY:
         return ""
     try:
         apply_patch(parts.log, parts.store)
@@ -111,7 +155,7 @@ def _result(document: dict[str, Any], options: Options) -> None:
 def _applied(document: dict[str, Any]) -> str:
     if document["applied"] == "finished":
         return f"applied to {', '.join(document['diff']['files'])}; nothing is committed"
-    if document["settings"].get("mode") == "dry-run":
+    if document["settings"].get("mode") == DRY_RUN:
         return "a dry-run: the patch is shown, and never applied"
     return f"not applied; planexec apply {document['run_id']} applies the patch"
 

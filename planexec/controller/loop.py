@@ -22,6 +22,7 @@ from planexec.core import state as s
 from planexec.core.contract import Contract
 from planexec.core.decide import decide
 from planexec.core.errors import EnvironmentFailure
+from planexec.core.interrupts import Interrupted
 from planexec.core.plan import Proposal, Status
 from planexec.core.roles import Planner
 from planexec.core.rules import validate_plan, validate_replan
@@ -51,9 +52,9 @@ class Controller:
                 self.perform(decision)
         except EnvironmentFailure as error:
             self._conclude(d.Conclude(s.BLOCKED, "environment", error.message, environment=True))
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             if self.log.state.status == s.RUNNING:
-                self.log.record(e.RunInterrupted("SIGINT"))
+                self.log.record(e.RunInterrupted(error.name if isinstance(error, Interrupted) else "SIGINT"))
             raise
         finally:
             self.log.checkpoint()

@@ -172,6 +172,7 @@ class RunStarted(Event, frozen=True, tag="run_started"):
     base: dict[str, str]
     settings: dict[str, str]
     snapshot: str
+    contract_files: dict[str, str] = {}
 
 
 class ProposalRefused(Event, frozen=True, tag="proposal_refused"):
@@ -344,6 +345,12 @@ class RunInterrupted(Event, frozen=True, tag="run_interrupted"):
     signal: str
 
 
+class RunResumed(Event, frozen=True, tag="run_resumed"):
+    """Another process takes the run up, with this version of planexec."""
+
+    planexec: str
+
+
 class ApplyIntended(Event, frozen=True, tag="apply_intended"):
     """The user's tree is about to change: artifact ``changes`` holds every file before and after."""
 
@@ -378,6 +385,7 @@ AnyEvent = (
     | CheckJudged
     | RunEnded
     | RunInterrupted
+    | RunResumed
     | ApplyIntended
     | ApplyEnded
 )

@@ -78,6 +78,7 @@ def _run_started(state: RunState, event: e.RunStarted) -> RunState:
         goal=event.goal,
         contract=event.contract,
         contract_digest=event.contract_digest,
+        contract_files=event.contract_files,
         scope=event.scope,
         replans_left=event.replan_budget,
         corrections=event.corrections,
@@ -346,6 +347,11 @@ def _run_interrupted(state: RunState, event: e.RunInterrupted) -> RunState:
     return replace(state, reason=f"interrupted by {event.signal}")
 
 
+def _run_resumed(state: RunState, event: e.RunResumed) -> RunState:
+    _running(state)
+    return replace(state, reason="")
+
+
 def _apply_intended(state: RunState, event: e.ApplyIntended) -> RunState:
     _need(state.status == SUCCEEDED, "only a proven patch is applied")
     _need(state.apply in {"", "undone"}, "the patch is applied already")
@@ -379,6 +385,7 @@ _REDUCERS: dict[type[e.Event], Callable[[RunState, Any], RunState]] = {
     e.CheckJudged: _check_judged,
     e.RunEnded: _run_ended,
     e.RunInterrupted: _run_interrupted,
+    e.RunResumed: _run_resumed,
     e.ApplyIntended: _apply_intended,
     e.ApplyEnded: _apply_ended,
 }

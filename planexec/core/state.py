@@ -75,6 +75,7 @@ class RunState(msgspec.Struct, frozen=True):
     goal: str = ""
     contract: str = ""
     contract_digest: str = ""
+    contract_files: dict[str, str] = {}
     scope: str = ""
     revision: int = 0
     replans_left: int = 0

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from planexec.core.errors import JournalError, UsageError
-from planexec.core.events import AnyEvent, decode, encode
+from planexec.core.events import AnyEvent, RunResumed, decode, encode
+from planexec.core.interrupts import uninterrupted
 from planexec.core.reduce import reduce
 from planexec.core.state import RunState
 from planexec.journal.chain import Stored
@@ -38,10 +40,11 @@ class RunLog:
         state = self.state
         for event in events:
             state = reduce(state, event)
-        stored = self.journal.append(self.run_id, [encode(event) for event in events], expected=self._seq)
-        self.state = state
-        if stored:
-            self._seq, self._digest = stored[-1].seq, stored[-1].digest
+        with uninterrupted():
+            stored = self.journal.append(self.run_id, [encode(event) for event in events], expected=self._seq)
+            self.state = state
+            if stored:
+                self._seq, self._digest = stored[-1].seq, stored[-1].digest
         for row, event in zip(stored, events, strict=True):
             for listener in self.listeners:
                 listener(row, event)
@@ -78,6 +81,19 @@ def load(journal: Journal, run_id: str) -> tuple[RunState, int, str]:
 def events_of(journal: Journal, run_id: str) -> list[tuple[Stored, AnyEvent]]:
     """Every event of a run, in order."""
     return [(stored, decode(stored.payload)) for stored in journal.read(run_id)]
+
+
+def seconds_worked(history: Sequence[tuple[Stored, AnyEvent]]) -> float:
+    """How long processes have worked on a run, from its first event or a resumption to the last event after it."""
+    total, began, last = 0.0, None, None
+    for stored, event in history:
+        at = datetime.fromisoformat(stored.at)
+        if began is None or isinstance(event, RunResumed):
+            total += (last - began).total_seconds() if began is not None and last is not None else 0.0
+            began = at
+        last = at
+    total += (last - began).total_seconds() if began is not None and last is not None else 0.0
+    return max(0.0, total)
 
 
 def resolve(journal: Journal, name: str = "") -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from planexec.core.errors import JournalError
+from planexec.core.interrupts import uninterrupted
 
 APPLICATION_ID = 0x504C4558  # "PLEX": tells our file from any other SQLite database
 BUSY_SECONDS = 30.0
@@ -102,14 +103,15 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
     """All or nothing. IMMEDIATE, because reading first and locking later fails among several writers."""
-    connection.execute(f"BEGIN {kind}")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+    with uninterrupted():
+        connection.execute(f"BEGIN {kind}")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -16,11 +16,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
+from planexec.core import interrupts
 from planexec.core.errors import EnvironmentFailure, UsageError
 from planexec.sandbox.interface import Command, CommandResult, Mount
 
 CHUNK = 65536
 GRACE = 3.0  # seconds that a killed tree gets to vanish: the kernel needs milliseconds
+LISTENING = 0.2  # seconds after which a waiting thread looks whether the program was asked to stop
 MARKER = 64  # bytes that the line about what was left out may take
 
 
@@ -193,7 +195,8 @@ def _pump_until_end(
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            for stream, data in pump.step(left):
+            interrupts.check()
+            for stream, data in pump.step(min(left, LISTENING)):
                 kept[stream].add(data)
             if process.stdin is not None and not process.stdin.closed and not pump.unsent:
                 process.stdin.close()

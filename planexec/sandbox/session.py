@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
+from planexec.core import interrupts
 from planexec.core.errors import UsageError
 from planexec.sandbox.interface import Command
-from planexec.sandbox.process import CHUNK, Bounded, Pump, Tree, close_pipes
+from planexec.sandbox.process import CHUNK, LISTENING, Bounded, Pump, Tree, close_pipes
 
 
 class LineSession:
@@ -54,9 +55,10 @@ class LineSession:
                 self.close()
             if self._closed or late or not self._pump.is_open(self._process.stdout):
                 return None
+            interrupts.check()
             left = deadline - time.monotonic()
             late = left <= 0  # then one last look
-            self._step(left)
+            self._step(min(left, LISTENING))
         line = bytes(self._lines[:end])
         del self._lines[: end + 1]
         return line

@@ -101,7 +101,10 @@ class Workspace:
 
     @classmethod
     def reopen(cls, cache: Path, run_id: str, store: ArtifactStore) -> Workspace:
-        """The workspace that an earlier process created. EnvironmentFailure when it is gone or was not finished."""
+        """The workspace that an earlier process created, without the trees that it judged in.
+
+        EnvironmentFailure when it is gone or was not finished.
+        """
         folder = _run_folder(cache, run_id)
         try:
             key = (folder / _RECORD).read_text("ascii").strip()
@@ -109,6 +112,10 @@ class Workspace:
             raise EnvironmentFailure(
                 f"the working copy of run {run_id} is not in {folder} any more", "Start the task again."
             ) from error
+        with _explained(folder):
+            for entry in sorted(folder.iterdir()):
+                if entry.name not in ("pristine", "scratch", _RECORD):
+                    discard_folder(entry)
         return cls._from_record(folder, store, key)
 
     @classmethod

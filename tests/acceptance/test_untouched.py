@@ -14,12 +14,10 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -40,6 +38,7 @@ from .conftest import (
     furnished,
     git,
 )
+from .kills import alive, killed
 
 pytestmark = pytest.mark.slow  # dozens of real runs, killed at every point
 
@@ -155,7 +154,7 @@ def test_killed_at_a_random_moment(undisturbed: Undisturbed, tmp_path: Path, num
     dice = random.Random(f"{SEED}/{number}")
     planexec, tree = command_line(tmp_path), furnished(tmp_path / "work")
     before, whole = fingerprint(tree), contents(tree)
-    with _killed(planexec, tree, "run", _contract(tmp_path), "--no-apply", "--events"):
+    with killed(planexec, tree, "run", _contract(tmp_path), "--no-apply", "--events"):
         time.sleep(dice.uniform(0, undisturbed.seconds))
     assert differences(before, fingerprint(tree)) == [], f"PLANEXEC_SEED={SEED}"
     _settled(planexec, tree, whole)
@@ -185,7 +184,7 @@ def test_asked_to_stop_it_stops_in_good_order(tmp_path: Path, name: str, code: i
     assert process.wait(60) == code
     process.stdout.close()
     assert last["event"] == "run_interrupted"
-    assert _alive(planexec) == []
+    assert alive(planexec) == []
     assert [*(planexec.cache / "planexec" / "runs").iterdir()] == [], "its copies are still there"
     assert planexec("status", "--json", cwd=tree).document["status"] == "interrupted"
     assert differences(before, fingerprint(tree)) == []
@@ -195,7 +194,7 @@ def _kill_at(folder: Path, number: int, name: str) -> str:
     """Kill a run when its event ``number`` arrives; what is wrong afterwards, or nothing."""
     planexec, tree = command_line(folder), furnished(folder / "work")
     before, whole = fingerprint(tree), contents(tree)
-    with _killed(planexec, tree, "run", _contract(folder), "--events") as told:
+    with killed(planexec, tree, "run", _contract(folder), "--events") as told:
         for _ in range(number):
             line = told.readline()
     if json.loads(line)["event"] != name:
@@ -213,35 +212,6 @@ def _contract(folder: Path) -> Path:
     path = folder / "contract.yaml"
     path.write_text(FEW_STEPS)
     return path
-
-
-@contextmanager
-def _killed(planexec: CommandLine, tree: Path, *arguments: str | Path) -> Iterator[IO[bytes]]:
-    """A command that is killed when the body ends; nothing that it started may be left then, for it could write."""
-    process = planexec.started(*arguments, cwd=tree)
-    assert process.stdout is not None
-    try:
-        yield process.stdout
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(60)
-        process.stdout.close()
-    deadline = time.monotonic() + 20
-    while left := _alive(planexec):
-        assert time.monotonic() < deadline, f"still running after the kill: {left}"
-        time.sleep(0.02)
-
-
-def _alive(planexec: CommandLine) -> list[str]:
-    """Processes of this cache folder: their environment names it, or something in it is mounted for them."""
-    mark, found = os.fsencode("/".join(planexec.cache.parts[-3:])), []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if any(mark in (process / file).read_bytes() for file in ("environ", "mountinfo")):
-                found.append((process / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " "))
-        except OSError:
-            continue
-    return found
 
 
 def _journalled(tree: Path) -> tuple[RunState, int]:

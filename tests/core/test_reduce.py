@@ -330,7 +330,8 @@ def test_nothing_happens_after_the_end(status: str) -> None:
     assert (state.status, state.reason, state.questions, state.report) == (status, "reason", ("why?",), {"a": 1})
     events: list[e.AnyEvent] = [
         ended("blocked"), e.GateStarted("tree-verify"), e.ProposalRefused("p", ()), trigger("inspect"),
-        e.StepInvalidated("verify", "w", ("ev",), "x"), e.RunInterrupted("SIGINT"), accepted(state, state.steps),
+        e.StepInvalidated("verify", "w", ("ev",), "x"), e.RunInterrupted("SIGINT"), e.RunResumed("0"),
+        accepted(state, state.steps),
         e.CheckJudged("tests", evidence()), e.ClaimRejected("inspect", "o", "t", "r"), e.StepStarted("inspect", 2, "x"),
     ]  # fmt: skip
     for event in events:
@@ -343,6 +344,7 @@ def test_a_waiting_run_may_still_be_blocked_and_an_interrupted_one_goes_on() -> 
     interrupted = reduce(planned(), e.RunInterrupted("SIGTERM"))
     assert (interrupted.status, interrupted.reason) == ("running", "interrupted by SIGTERM")
     assert begin(interrupted, "inspect").step("inspect").status is Status.RUNNING
+    assert reduce(interrupted, e.RunResumed("0")) == planned()
 
 
 def test_only_a_proven_patch_is_applied_and_only_once() -> None:

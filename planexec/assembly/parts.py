@@ -1,4 +1,4 @@
-"""The one place where concrete parts are chosen and put together.
+"""Puts a run together, a new one or one that was interrupted.
 
 What the command line asks for goes in; a controller that is ready to run comes out, or one line that says why not.
 """
@@ -8,41 +8,39 @@ from __future__ import annotations
 import difflib
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
 import platformdirs
 
 from planexec import __version__
+from planexec.assembly.contracts import contract_files, kept_contract, preflight
 from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
 from planexec.core import events as e
-from planexec.core.contract import REGRESSION_RED, Contract
-from planexec.core.contract_reader import read_contract
+from planexec.core.contract import Contract
 from planexec.core.errors import ConflictError, EnvironmentFailure, PlanexecError, UsageError
 from planexec.core.example import default_file
 from planexec.core.plan import Proposal
 from planexec.core.roles import Executor, Planner
 from planexec.core.rules import validate_plan
-from planexec.core.state import RunState
+from planexec.core.state import RUNNING, SUCCEEDED, RunState
 from planexec.executors.workflow import WorkflowExecutor
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
-from planexec.journal.runlog import RunLock, RunLog
+from planexec.journal.runlog import RunLock, RunLog, events_of, resolve, seconds_worked
 from planexec.planners.workflow import REGRESSION_FILE, WorkflowPlanner
 from planexec.sandbox.choose import choose
 from planexec.sandbox.interface import Sandbox
 from planexec.testing.bench import Bench
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
-from planexec.tools.investigate import target_ids
 from planexec.tools.toolbox import Toolbox
-from planexec.verifiers.registry import Registry, plugins
+from planexec.verifiers.registry import Registry
 from planexec.workspace.copies import Workspace
 from planexec.workspace.gitview import synthesise
 from planexec.workspace.repository import Repository
@@ -51,13 +49,18 @@ from planexec.workspace.state import state_folder
 PLANNERS: dict[str, Callable[[], Planner]] = {"workflow": WorkflowPlanner}
 EXECUTORS: dict[str, Callable[[], Executor]] = {"workflow": WorkflowExecutor}
 SHOWN_DIRTY = 10
+PYTHON, SANDBOX = "python_path", "sandbox_name"
+"""Settings with which an interrupted run is taken up again."""
+APPLY, KEEP, DRY_RUN = "apply", "keep", "dry-run"
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person may choose on the command line. ``own_interpreter_first`` is for fixtures that ship with
-    planexec.
+    """What a person may choose on the command line.
+
+    ``apply`` is whether a proven patch goes to the working tree; ``own_interpreter_first`` is for fixtures that ship
+    with planexec.
     """
 
     repo: Path
@@ -66,7 +69,13 @@ class Settings:
     sandbox: str = "auto"
     python: str | None = None
     dry_run: bool = False
+    apply: bool = True
     own_interpreter_first: bool = False
+
+    @property
+    def mode(self) -> str:
+        """What becomes of a proven patch, in the word that the run is recorded with."""
+        return DRY_RUN if self.dry_run else APPLY if self.apply else KEEP
 
 
 @dataclass
@@ -80,105 +89,140 @@ class Run:
     workspace: Workspace
     interpreter: Interpreter
     sandbox: Sandbox
-    cleanup: list[Callable[[], None]] = field(default_factory=list)
-
-
-def load_contract(path: Path) -> Contract:
-    """Read a contract and the files beside it. Raises ContractError, UsageError."""
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        near = (
-            difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.y*ml")], n=1)
-            if path.parent.is_dir()
-            else []
-        )
-        raise UsageError(
-            f"there is no contract '{path}'",
-            f"did you mean '{path.parent / near[0]}'?" if near else "give the path of a YAML file",
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"the contract '{path}' cannot be read: {error}", "it is a YAML file in UTF-8") from None
-    return read_contract(text, str(path), lambda name: (path.parent / name).read_bytes(), plugins())
-
-
-def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
-    """The contract that ``fix`` makes of failing tests, bound and as the text that is kept with the run."""
-    many = "tests pass" if len(tests) > 1 else "test passes"
-    body = {
-        "goal": f"{len(tests)} failing {many}: {', '.join(tests)}"[:300],
-        "success": {
-            "reproduction": {
-                "text": "the tests fail on the base and pass afterwards",
-                "verifier": REGRESSION_RED,
-                "tests": list(tests),
-            },
-            "tests": "everything that passed before still passes",
-            "diff_scope": "nothing else is changed",
-        },
-    }  # fmt: skip
-    text = msgspec.yaml.encode(body).decode()
-    return read_contract(text, "contract.yaml"), text
 
 
 @contextmanager
 def prepared(contract: Contract, settings: Settings, progress: Callable[[str], None]) -> Iterator[Run]:
-    """Put a run together: repository, sandbox, interpreter, copies, journal; the user's tree is only read."""
+    """Put a new run together: repository, sandbox, interpreter, copies, journal; the user's tree is only read."""
     repository = Repository.open(settings.repo)
     own = contract_files(contract, repository.root)
     refuse_dirty(repository, own)
+    place = _place(contract, settings, repository)
+    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+    with _locked(place, run_id) as log:
+        progress("copying the tree")
+        workspace = Workspace.create(repository, cache_folder(), run_id, place.store, own)
+        with _discarded(workspace):
+            yield _assembled(contract, settings, progress, place, workspace, log, contract.limits.seconds)
+
+
+@contextmanager
+def resumed(name: str, repo: Path, progress: Callable[[str], None]) -> Iterator[Run]:
+    """Put an interrupted run together again, as it was: same contract, base, interpreter and kind of sandbox.
+
+    ``name`` is a run id, the beginning of one, or empty for the latest. Raises UsageError where nothing is to be
+    resumed, ConflictError where the repository moved on.
+    """
+    repository = Repository.open(repo)
+    folder = state_folder(repository.root)
+    with Journal.open(folder, create=False) as journal:
+        state = RunLog(journal, resolve(journal, name)).state
+    if state.status != RUNNING:
+        raise UsageError(f"run {state.run_id} is {state.status}, so nothing is to be resumed", _instead(state))
+    if repository.head != state.base["commit"]:
+        raise ConflictError(
+            f"run {state.run_id} began on commit {state.base['commit'][:12]}, and the repository is on"
+            f" {repository.head[:12]}",
+            "check that commit out, or start a new run",
+        )
+    contract = kept_contract(state, ArtifactStore(folder / "artifacts"))
+    chosen = state.settings
+    settings = Settings(
+        repo, chosen["planner"], chosen["executor"], chosen[SANDBOX], chosen[PYTHON], chosen["mode"] == DRY_RUN,
+        chosen["mode"] == APPLY,
+    )  # fmt: skip
+    place = _place(contract, settings, repository)
+    with _locked(place, state.run_id) as log:
+        progress("bringing the copies back")
+        workspace = _copies_of(state, place.store)
+        with _discarded(workspace):
+            seconds = contract.limits.seconds - seconds_worked(events_of(log.journal, log.run_id))
+            run = _assembled(contract, settings, progress, place, workspace, log, seconds)
+            yield run
+
+
+def _instead(state: RunState) -> str:
+    """What a person can do where there is nothing to resume."""
+    waits = state.status == SUCCEEDED and state.apply != "finished" and state.settings.get("mode") != DRY_RUN
+    return f"planexec apply {state.run_id} applies its patch" if waits else "start a new run"
+
+
+def take_up(run: Run) -> None:
+    """Put the scratch tree back to what the journal says, and write that the run goes on."""
+    run.controller.steps.restore(run.log.state.snapshot)
+    run.log.record(e.RunResumed(__version__))
+
+
+def _copies_of(state: RunState, store: ArtifactStore) -> Workspace:
+    """The copies that the interrupted process left, or new ones from what the journal keeps."""
+    try:
+        return Workspace.reopen(cache_folder(), state.run_id, store)
+    except EnvironmentFailure:
+        return Workspace.rebuild(cache_folder(), state.run_id, store, state.base["workspace"])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a run works and with what."""
+
+    repository: Repository
+    sandbox: Sandbox
+    interpreter: Interpreter
+    folder: Path
+    store: ArtifactStore
+
+
+def _place(contract: Contract, settings: Settings, repository: Repository) -> _Place:
     sandbox = choose(settings.sandbox)
     interpreter = discover(
         repository.root, flag=settings.python, contract=contract.environment.python or None,
         own_first=settings.own_interpreter_first,
     )  # fmt: skip
-    state = state_folder(repository.root)
-    run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-    lock = RunLock(state, run_id)
-    lock.acquire()
-    with Journal.open(state) as journal:
-        store = ArtifactStore(state / "artifacts")
-        progress("copying the tree")
-        workspace = Workspace.create(repository, cache_folder(), run_id, store, own)
-        try:
-            run = _assembled(
-                contract,
-                settings,
-                progress,
-                repository,
-                sandbox,
-                interpreter,
-                workspace,
-                store,
-                RunLog(journal, run_id),
-            )
-            yield run
-        finally:
-            workspace.discard()
-            lock.release()
+    folder = state_folder(repository.root)
+    return _Place(repository, sandbox, interpreter, folder, ArtifactStore(folder / "artifacts"))
+
+
+@contextmanager
+def _locked(place: _Place, run_id: str) -> Iterator[RunLog]:
+    """The log of a run, for this process alone. Raises UsageError while another process works on the run."""
+    lock = RunLock(place.folder, run_id)
+    if not lock.acquire():
+        raise UsageError(f"another process works on run {run_id}", "wait for it to end")
+    try:
+        with Journal.open(place.folder) as journal:
+            yield RunLog(journal, run_id)
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _discarded(workspace: Workspace) -> Iterator[None]:
+    """Remove the copies at the end: what a run needs to go on is in its journal."""
+    try:
+        yield
+    finally:
+        workspace.discard()
 
 
 def _assembled(
     contract: Contract,
     settings: Settings,
     progress: Callable[[str], None],
-    repository: Repository,
-    sandbox: Sandbox,
-    interpreter: Interpreter,
+    place: _Place,
     workspace: Workspace,
-    store: ArtifactStore,
     log: RunLog,
+    seconds: float,
 ) -> Run:
-    git = synthesise(repository, workspace.folder / "git") if sandbox.remaps else []
-    harness = Harness(sandbox, interpreter, repository.root, [*git, *workspace.mounts])
-    bench = Bench(workspace, harness, store, contract.limits.suite_seconds)
-    deadline = time.monotonic() + contract.limits.seconds
+    git = synthesise(place.repository, workspace.folder / "git") if place.sandbox.remaps else []
+    harness = Harness(place.sandbox, place.interpreter, place.repository.root, [*git, *workspace.mounts])
+    bench = Bench(workspace, harness, place.store, contract.limits.suite_seconds)
+    deadline = time.monotonic() + seconds
     steps = StepRunner(
         contract, log, _chosen(EXECUTORS, settings.executor, "executor")(), Toolbox.standard(), bench,
         Registry.of(contract), lambda: deadline - time.monotonic(), progress,
     )  # fmt: skip
     controller = Controller(contract, log, _chosen(PLANNERS, settings.planner, "planner")(), steps, progress)
-    return Run(controller, log, store, repository, workspace, interpreter, sandbox)
+    return Run(controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox)
 
 
 def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
@@ -194,7 +238,9 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
         "sandbox": run.sandbox.describe(),
         "interpreter": f"{run.interpreter.executable} ({run.interpreter.source})",
         "python": ".".join(map(str, run.interpreter.version)),
-        "mode": "dry-run" if settings.dry_run else "apply",
+        PYTHON: str(run.interpreter.executable),
+        SANDBOX: run.sandbox.name,
+        "mode": settings.mode,
         "planexec": __version__,
         REGRESSION_FILE: default_file(check, base.entries) if check and check.arguments.example else "",
     }
@@ -216,35 +262,9 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
             },
             settings=chosen,
             snapshot=run.store.put(base.encode()),
+            contract_files={name: run.store.put(content) for name, content in contract.files.items()},
         )
     )
-
-
-def preflight(bench: Bench, contract: Contract) -> None:
-    """Tests that the contract names must exist, and the suite must be collectable. Raises UsageError,
-    EnvironmentFailure.
-    """
-    with bench.tree() as tree:
-        known = bench.harness.collect(tree)
-    laid = {name.rsplit("/", 1)[-1] for name in contract.files}
-    laid |= {check.arguments.at.rsplit("/", 1)[-1] for check in contract.checks.values()}
-    for name in (*target_ids(contract), *(t for c in contract.checks.values() for t in c.arguments.tests)):
-        file = name.split("::")[0]
-        if any(each == name or each.startswith((f"{name}[", f"{name}::", f"{name}/")) for each in known):
-            continue
-        if file.rsplit("/", 1)[-1] in laid or (
-            file in bench.workspace.base.entries and "::" in name and not _collected(file, known)
-        ):
-            continue
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        raise UsageError(
-            f"there is no test '{name}'",
-            f"did you mean '{near[0]}'?" if near else "ids look like tests/test_x.py::test_y",
-        )
-
-
-def _collected(file: str, known: Sequence[str]) -> bool:
-    return any(each.startswith(f"{file}::") for each in known)
 
 
 def refuse_dirty(repository: Repository, own: Collection[str] = ()) -> None:
@@ -277,19 +297,6 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
             "the planner has no plan for this contract", "add a reproduction or a check that is bound to tests"
         )
     return proposal, validate_plan(proposal, state.scope, state.required_checks, Toolbox.standard().names)
-
-
-def contract_files(contract: Contract, root: Path) -> list[str]:
-    """The contract and the tests beside it, where they lie in the repository: nothing that is executed may see them
-    (L2).
-    """
-    source = Path(contract.source).absolute()
-    places = [source, *((source.parent / name).absolute() for name in contract.files)]
-    return [
-        str(place.resolve().relative_to(root))
-        for place in places
-        if place.is_file() and place.resolve().is_relative_to(root)
-    ]
 
 
 def cache_folder() -> Path:

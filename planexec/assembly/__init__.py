@@ -1,0 +1,1 @@
+"""The one place where concrete parts are chosen and put together."""

@@ -1,0 +1,113 @@
+"""Where a contract comes from: a file with the tests beside it, the tests that ``fix`` is given, or the journal."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from planexec.core.contract import REGRESSION_RED, Contract
+from planexec.core.contract_reader import read_contract
+from planexec.core.errors import JournalError, UsageError
+from planexec.core.state import RunState
+from planexec.journal.artifacts import ArtifactStore
+from planexec.testing.bench import Bench
+from planexec.tools.investigate import target_ids
+from planexec.verifiers.registry import plugins
+
+
+def load_contract(path: Path) -> Contract:
+    """Read a contract and the files beside it. Raises ContractError, UsageError."""
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        near = (
+            difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.y*ml")], n=1)
+            if path.parent.is_dir()
+            else []
+        )
+        raise UsageError(
+            f"there is no contract '{path}'",
+            f"did you mean '{path.parent / near[0]}'?" if near else "give the path of a YAML file",
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the contract '{path}' cannot be read: {error}", "it is a YAML file in UTF-8") from None
+    return read_contract(text, str(path), lambda name: (path.parent / name).read_bytes(), plugins())
+
+
+def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
+    """The contract that ``fix`` makes of failing tests, bound and as the text that is kept with the run."""
+    many = "tests pass" if len(tests) > 1 else "test passes"
+    body = {
+        "goal": f"{len(tests)} failing {many}: {', '.join(tests)}"[:300],
+        "success": {
+            "reproduction": {
+                "text": "the tests fail on the base and pass afterwards",
+                "verifier": REGRESSION_RED,
+                "tests": list(tests),
+            },
+            "tests": "everything that passed before still passes",
+            "diff_scope": "nothing else is changed",
+        },
+    }  # fmt: skip
+    text = msgspec.yaml.encode(body).decode()
+    return read_contract(text, "contract.yaml"), text
+
+
+def kept_contract(state: RunState, store: ArtifactStore) -> Contract:
+    """The contract of a run as it was when the run began, whatever became of its files since. Raises JournalError."""
+    text = store.get(state.contract).decode()
+    contract = read_contract(text, "contract.yaml", lambda name: _kept(state.contract_files, name, store), plugins())
+    if contract.digest != state.contract_digest:
+        raise JournalError(
+            f"the contract of run {state.run_id} reads differently in this version", "start the task again"
+        )
+    return contract
+
+
+def _kept(files: Mapping[str, str], name: str, store: ArtifactStore) -> bytes:
+    if name not in files:
+        raise FileNotFoundError(name)
+    return store.get(files[name])
+
+
+def contract_files(contract: Contract, root: Path) -> list[str]:
+    """The contract and the tests beside it, where they lie in the repository: nothing that is executed may see them
+    (L2).
+    """
+    source = Path(contract.source).absolute()
+    places = [source, *((source.parent / name).absolute() for name in contract.files)]
+    return [
+        str(place.resolve().relative_to(root))
+        for place in places
+        if place.is_file() and place.resolve().is_relative_to(root)
+    ]
+
+
+def preflight(bench: Bench, contract: Contract) -> None:
+    """Tests that the contract names must exist, and the suite must be collectable. Raises UsageError,
+    EnvironmentFailure.
+    """
+    with bench.tree() as tree:
+        known = bench.harness.collect(tree)
+    laid = {name.rsplit("/", 1)[-1] for name in contract.files}
+    laid |= {check.arguments.at.rsplit("/", 1)[-1] for check in contract.checks.values()}
+    for name in (*target_ids(contract), *(t for c in contract.checks.values() for t in c.arguments.tests)):
+        file = name.split("::")[0]
+        if any(each == name or each.startswith((f"{name}[", f"{name}::", f"{name}/")) for each in known):
+            continue
+        if file.rsplit("/", 1)[-1] in laid or (
+            file in bench.workspace.base.entries and "::" in name and not _collected(file, known)
+        ):
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        raise UsageError(
+            f"there is no test '{name}'",
+            f"did you mean '{near[0]}'?" if near else "ids look like tests/test_x.py::test_y",
+        )
+
+
+def _collected(file: str, known: Sequence[str]) -> bool:
+    return any(each.startswith(f"{file}::") for each in known)
