@@ -57,7 +57,8 @@ def connect(
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]]) -> None:
-    _refuse_foreign(connection, path, len(migrations))
+    with transaction(connection, "DEFERRED"):  # one picture, while another process makes the same file
+        _refuse_foreign(connection, path, len(migrations))
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     connection.execute("PRAGMA synchronous = FULL")
     (synchronous,) = connection.execute("PRAGMA synchronous").fetchone()
