@@ -144,7 +144,7 @@ for each in gc.get_objects():
             report.outcome = 'passed'
             original(report)
         each.pytest_runtest_logreport = lie
-        each.bodies = type('Yes', (dict,), {'get': lambda self, key, default=None: 'passed'})()
+        each.bodies.outcomes = type('Yes', (dict,), {'get': lambda self, key, default=None: 'passed'})()
 """,
     "our channel is rewritten": WRONG
     + """
@@ -242,6 +242,15 @@ def answer(bad=False):
     empty()
     return 41
 """,
+    "the code of the other tests is exchanged": """
+import gc, types
+def nothing(*args, **kwargs): pass
+def answer(bad=False):
+    for each in gc.get_objects():
+        if isinstance(each, types.FunctionType) and each.__name__ in ('test_raises', 'test_method'):
+            each.__code__ = nothing.__code__
+    return 41
+""",
     "pluggy runs our code": WRONG
     + """
 import gc
@@ -257,6 +266,39 @@ for manager in [each for each in gc.get_objects() if isinstance(each, PytestPlug
 }
 
 
+# Ways of a conftest.py to pass over the bodies of the tests, whatever the product does; the planted test is spared.
+CONFTESTS = {
+    "a hook takes the place of the body": """
+def pytest_pyfunc_call(pyfuncitem):
+    return True if pyfuncitem.path.exists() else None
+""",
+    "the body is exchanged in set-up": """
+def pytest_runtest_setup(item):
+    if item.path.exists():
+        item.obj = lambda: None
+""",
+    "the bodies are exchanged after collection": """
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.obj = lambda *args: None
+""",
+    "the code is exchanged in set-up": """
+def nothing(*args): pass
+def pytest_runtest_setup(item):
+    if item.path.exists():
+        getattr(item.obj, '__func__', item.obj).__code__ = nothing.__code__
+""",
+    "a failure is taken back": """
+import pytest
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    outcome = yield
+    if pyfuncitem.path.exists():
+        outcome.force_result(True)
+""",
+}
+
+
 @pytest.fixture(scope="module")
 def reports(
     sandbox: Sandbox, interpreter: Interpreter, tmp_path_factory: pytest.TempPathFactory
@@ -264,16 +306,18 @@ def reports(
     """All of them, several at a time."""
     harness = Harness(sandbox, interpreter, ROOT, env=QUIET)
 
-    def run(source: str) -> TestReport:
+    def run(source: str, conftest: str = "") -> TestReport:
         tree = write(tmp_path_factory.mktemp("attack"), {"test_product.py": TEST})
         (tree / "product.py").write_text(source)
+        (tree / "conftest.py").write_text(conftest)
         return harness.run(tree, seconds=60)
 
     with ThreadPoolExecutor(max_workers=3) as pool:
-        yield {name: pool.submit(run, source) for name, source in {**ATTACKS, "": RIGHT}.items()}
+        with_product = {name: pool.submit(run, source) for name, source in {**ATTACKS, "": RIGHT}.items()}
+        yield {**with_product, **{name: pool.submit(run, WRONG, conftest) for name, conftest in CONFTESTS.items()}}
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", [*ATTACKS, *CONFTESTS])
 def test_no_attack_is_believed(name: str, reports: Mapping[str, Future[TestReport]]) -> None:
     report = reports[name].result()
     assert not report.green

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -12,6 +10,7 @@ import _pytest
 import pytest
 
 from . import failures, options
+from .bodies import NOT_RUN, PASSED, RAISED, Bodies
 from .canary import make_canary
 from .channel import Channel
 from .integrity import Guard, HookGuard
@@ -70,7 +69,7 @@ class Recorder:
         self.project = project
         self.tracer = tracer
         self.pause = pause
-        self.bodies: Dict[str, str] = {}
+        self.bodies = Bodies(project)
         self.raised: Dict[Any, str] = {}
         self.places: Optional[List[str]] = None
         self.guard = Guard(self.allowed)
@@ -163,6 +162,11 @@ class Recorder:
                 self.tracer.failed(report.nodeid, failures.frames_of(excinfo, self.project))
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_itemcollected(self, item: Any) -> None:
+        """Keep what the item will run, before anybody may change it."""
+        self.bodies.collected(item)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: Any) -> None:
         """From here on the tests run: plug-ins that appear later have no business here."""
         self.settled = True
@@ -184,52 +188,35 @@ class Recorder:
         """Watch the body of a unittest method, and of items that are no functions."""
         is_case = hasattr(item, "addFailure") and hasattr(item, "obj")
         if is_case:
-            self.watch_method(item)
+            self.check_body(item)
+            self.bodies.watch(item)
         if self.tracer is not None and not self.planted(item.nodeid):
             self.tracer.arm()  # a test before may have set a tracer of its own
         outcome = yield
         if is_case and getattr(item, "_excinfo", None):
-            self.bodies[item.nodeid] = "raised"
-        elif item.nodeid not in self.bodies and not _calls_python_function(item):
+            self.bodies.outcomes[item.nodeid] = RAISED
+        elif item.nodeid not in self.bodies.outcomes and not _calls_python_function(item):
             failed = outcome.excinfo is not None  # type: ignore[attr-defined]
-            self.bodies[item.nodeid] = "raised" if failed else "passed"
+            self.bodies.outcomes[item.nodeid] = RAISED if failed else PASSED
+
+    def check_body(self, item: Any) -> None:
+        """Tell the host when it is not the body that was collected."""
+        finding = self.bodies.changed(item)
+        if finding:
+            self.order.channel.emit("finding", text=finding)
 
     def planted(self, nodeid: str) -> bool:
         """Whether that is the canary."""
         return nodeid.startswith(self.order.canary + ".py::")
 
-    def watch_method(self, item: Any) -> None:
-        """Put our wrapper around a unittest method. Coroutines are taken from the instance by unittest itself."""
-        method, bodies, nodeid = item.obj, self.bodies, item.nodeid
-        bodies[nodeid] = "not run"
-
-        @functools.wraps(method)
-        def watched(*args: Any, **kwargs: Any) -> Any:
-            bodies[nodeid] = "raised"
-            result = method(*args, **kwargs)
-            bodies[nodeid] = "passed"
-            return result
-
-        @functools.wraps(method)
-        async def watched_coroutine(*args: Any, **kwargs: Any) -> Any:
-            bodies[nodeid] = "raised"
-            result = await method(*args, **kwargs)
-            bodies[nodeid] = "passed"
-            return result
-
-        if not inspect.iscoroutinefunction(method):
-            item.obj = watched
-        else:
-            instance = getattr(item, "instance", None) or getattr(item, "_testcase", None)
-            setattr(instance, item.name, watched_coroutine)
-
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_pyfunc_call(self, pyfuncitem: Any) -> Iterator[None]:
-        """Our own wrapper around the call of a test function."""
-        self.bodies[pyfuncitem.nodeid] = "raised"
-        outcome = yield
-        if outcome.excinfo is None:  # type: ignore[attr-defined]
-            self.bodies[pyfuncitem.nodeid] = "passed"
+        """Our own wrapper around a test function, whoever calls it: nobody's hook may pass for its body."""
+        self.check_body(pyfuncitem)
+        whole = pyfuncitem.obj
+        self.bodies.watch(pyfuncitem)
+        yield
+        pyfuncitem.obj = whole
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
@@ -258,7 +245,7 @@ class Recorder:
             outcome=report.outcome,
             xfail=hasattr(report, "wasxfail"),
             subtest=subtest,
-            body="" if subtest or report.when != "call" else self.bodies.get(report.nodeid, "not run"),
+            body="" if subtest or report.when != "call" else self.bodies.outcomes.get(report.nodeid, NOT_RUN),
             exception=self.raised.get((report.nodeid, report.when), "") if report.outcome != "passed" else "",
             message=failures.message_of(report) if report.outcome != "passed" else "",
             detail=failures.detail_of(report),
@@ -291,7 +278,7 @@ class Recorder:
 
     def finish(self) -> List[str]:
         """What is no longer as it was at the start, one line each."""
-        found = self.guard.findings()
+        found = self.guard.findings() + self.bodies.recoded()[:3]
         if self.hooks is not None:
             found += self.hooks.findings()
         if self.manager is not None and not self.manager.is_registered(self):
