@@ -99,7 +99,7 @@ def preflight(bench: Bench, contract: Contract) -> None:
         if any(each == name or each.startswith((f"{name}[", f"{name}::", f"{name}/")) for each in known):
             continue
         if file.rsplit("/", 1)[-1] in laid or (
-            file in bench.workspace.base.entries and "::" in name and not _collected(file, known)
+            file in bench.workspace.base.entries and file.endswith(".py") and not _collected(file, known)
         ):
             continue
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

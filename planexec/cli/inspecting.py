@@ -10,6 +10,7 @@ import msgspec
 
 from planexec.cli.opened import Opened, opened, patch_of
 from planexec.core.errors import UsageError
+from planexec.core.state import RUNNING, RunState
 
 
 def status(run_id: str, repo: Path, all_runs: bool, revision: int | None, as_json: bool) -> int:
@@ -82,6 +83,7 @@ def diff(run_id: str, repo: Path) -> int:
     """The proven patch, as git writes it."""
     with opened(repo) as found:
         state = found.log(run_id).state
+        _refuse_open(state, live=found.live(state.run_id))
         if not state.patch:
             raise UsageError(
                 f"run {state.run_id} is {state.status}, so it has no proven patch", "planexec status shows what is open"
@@ -95,6 +97,15 @@ def diff(run_id: str, repo: Path) -> int:
     return 0
 
 
+def _refuse_open(state: RunState, *, live: bool) -> None:
+    """A run that has not ended has no proven patch yet."""
+    if state.status == RUNNING:
+        word, hint = (
+            ("still going on", "wait for it to end") if live else ("interrupted", "planexec resume takes it up")
+        )
+        raise UsageError(f"run {state.run_id} is {word}, so it has no proven patch", hint)
+
+
 def apply(run_id: str, repo: Path, as_json: bool) -> int:
     """Apply the proven patch of a run."""
     from planexec.controller.applying import apply_patch
@@ -106,6 +117,7 @@ def apply(run_id: str, repo: Path, as_json: bool) -> int:
         if not lock.acquire():
             raise UsageError(f"another process works on run {log.run_id}", "wait for it to end")
         try:
+            _refuse_open(log.state, live=False)
             paths = apply_patch(log, found.store)
         finally:
             lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
 from planexec.journal.runlog import RunLock, RunLog, events_of, resolve
 from planexec.workspace.state import state_folder
+
+_HEADER = "diff --git "
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,19 @@ def mend_repository(repo: Path) -> None:
             pass
 
 
+def _changed_path(line: str) -> str:
+    """The path that a ``diff --git`` line of a patch names; empty for other lines.
+
+    Without renames both sides are equally long, so that no space in a path misleads. Git quotes as C does.
+    """
+    if not line.startswith(_HEADER):
+        return ""
+    sides = line[len(_HEADER) :]
+    side = sides[len(sides) // 2 + 1 :]
+    path = ast.literal_eval(f"b{side}").decode("utf-8", "surrogateescape") if side.startswith('"') else side
+    return str(path).removeprefix("b/")
+
+
 def patch_of(state: RunState, store: ArtifactStore) -> dict[str, Any]:
     """The patch with its counts; empty where nothing is proved."""
     if not state.patch:
@@ -79,7 +95,7 @@ def patch_of(state: RunState, store: ArtifactStore) -> dict[str, Any]:
     lines = text.splitlines()
     body = [line for line in lines if not line.startswith(("+++", "---"))]
     return {
-        "files": [line.removeprefix("+++ b/") for line in lines if line.startswith("+++ b/")],
+        "files": [path for line in lines if (path := _changed_path(line))],
         "added": sum(line.startswith("+") for line in body),
         "removed": sum(line.startswith("-") for line in body),
         "patch": text,

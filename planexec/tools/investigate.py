@@ -69,7 +69,8 @@ def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run,
     trace = bench.trace_among((), failing, watch, extra)
     sources = sources_of(bench)
     outcomes = [outcome for name in failing for outcome in select(trace.report, name)]
-    run = flow.Run(_first_red(outcomes) or (failing[0] if failing else ""), trace, sources, files)
+    shown = [*(outcome.id for outcome in outcomes), *failing, ""]
+    run = flow.Run(_first_red(outcomes) or shown[0], trace, sources, files)
     if problem := trouble(trace.report, "the base"):
         return run, [], ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
     red = {outcome.id for outcome in outcomes if outcome.status in {"failed", "error"}}

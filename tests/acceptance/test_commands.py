@@ -189,8 +189,9 @@ def test_a_throwaway_repository_is_not_laid_over_something(planexec: CommandLine
 # Fixing tests without a contract.
 
 
-def test_a_test_that_passes_already_is_not_a_fault(planexec: CommandLine, tree: Path) -> None:
-    done = planexec("fix", PASSING, "--json", cwd=tree)
+@pytest.mark.parametrize("test", [PASSING, "tests/test_words.py"])
+def test_a_test_that_passes_already_is_not_a_fault(planexec: CommandLine, tree: Path, test: str) -> None:
+    done = planexec("fix", test, "--json", cwd=tree)
     assert done.code == 3, done.err
     assert (done.document["status"], done.document["reason"]) == ("blocked", "not_red")
     assert "not red on the base" in done.document["message"]
@@ -201,6 +202,14 @@ def test_a_test_that_passes_already_is_not_a_fault(planexec: CommandLine, tree: 
 def test_a_test_that_does_not_exist(planexec: CommandLine, tree: Path) -> None:
     wrong = FAILING.replace("test_total", "test_totl")
     planexec("fix", wrong, cwd=tree).refused(2, f"no test '{wrong}'", f"did you mean '{FAILING}'?")
+
+
+def test_a_file_that_cannot_be_imported_is_a_matter_of_the_environment(planexec: CommandLine, tree: Path) -> None:
+    (tree / "tests" / "test_words.py").write_text("import no_such_module\n")
+    git(tree, "commit", "--quiet", "--all", "--message", "it needs something")
+    done = planexec("fix", "tests/test_words.py", cwd=tree)
+    assert done.code == 5, done.err
+    assert "no_such_module" in done.err
 
 
 def test_a_failing_test_is_fixed_and_the_fix_applied(planexec: CommandLine, tree: Path) -> None:

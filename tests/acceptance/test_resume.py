@@ -46,6 +46,8 @@ def test_a_killed_run_goes_on_where_it_was(planexec: CommandLine, tree: Path) ->
         until(told, "observation_recorded", step="patch")
     shown = planexec("status", cwd=tree)
     assert "planexec resume" in shown.out
+    for command in ("diff", "apply"):
+        planexec(command, cwd=tree).refused(2, "is interrupted, so it has no proven patch", "planexec resume")
     done = planexec("resume", "--events", cwd=tree)
     assert done.code == 0, done.err
     events = [json.loads(line) for line in done.out.splitlines()]
