@@ -189,7 +189,7 @@ def test_a_throwaway_repository_is_not_laid_over_something(planexec: CommandLine
 # Fixing tests without a contract.
 
 
-@pytest.mark.parametrize("test", [PASSING, "tests/test_words.py"])
+@pytest.mark.parametrize("test", [pytest.param(PASSING, marks=pytest.mark.slow), "tests/test_words.py"])
 def test_a_test_that_passes_already_is_not_a_fault(planexec: CommandLine, tree: Path, test: str) -> None:
     done = planexec("fix", test, "--json", cwd=tree)
     assert done.code == 3, done.err

@@ -59,6 +59,7 @@ def test_a_killed_run_goes_on_where_it_was(planexec: CommandLine, tree: Path) ->
     planexec("resume", cwd=tree).refused(2, "is succeeded", "nothing is to be resumed")
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_needs_neither_its_copies_nor_its_contract(planexec: CommandLine, tree: Path) -> None:
     """After a signal the copies are gone; the contract and its hidden test are those that the run began with."""
     beside = tree.parent / "beside"
