@@ -135,8 +135,8 @@ def own_network() -> None:
     if _libc.unshare(CLONE_NEWNET) != 0:
         check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNET))
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as stream:
-                stream.write(text)
+            with open(f"/proc/self/{name}", "wb") as stream:
+                stream.write(text.encode())
     control = check(_libc.socket(AF_INET, SOCK_DGRAM, 0))
     request = struct.pack("16sH14x", b"lo", 0)
     (flags,) = struct.unpack_from("H", fcntl.ioctl(control, SIOCGIFFLAGS, request), 16)

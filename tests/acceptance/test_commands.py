@@ -212,6 +212,7 @@ def test_a_file_that_cannot_be_imported_is_a_matter_of_the_environment(planexec:
     assert "no_such_module" in done.err
 
 
+@pytest.mark.slow  # by default test_resume.py sees a patch applied
 def test_a_failing_test_is_fixed_and_the_fix_applied(planexec: CommandLine, tree: Path) -> None:
     (tree / "shop" / "deeper").mkdir()  # called from a folder below the top
     done = planexec("fix", FAILING, cwd=tree / "shop" / "deeper")
