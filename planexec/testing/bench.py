@@ -18,6 +18,7 @@ from planexec.journal.artifacts import ArtifactStore
 from planexec.sandbox.interface import CommandResult
 from planexec.testing.harness import Harness
 from planexec.testing.outcomes import TestOutcome, TestReport, TraceReport
+from planexec.testing.screen import ScreenedJudge, Screening
 from planexec.testing.warmjudge import WarmJudge
 from planexec.workspace.copies import Workspace
 from planexec.workspace.manifest import Change
@@ -106,6 +107,14 @@ class Bench:
     def warm(self, changes: Sequence[Change], extra: Extra | None = None) -> Iterator[WarmJudge]:
         """A warm process on a clean tree of its own."""
         with self.tree(changes, extra) as folder, self.harness.warm(folder) as judge:
+            yield judge
+
+    @contextmanager
+    def screened(
+        self, changes: Sequence[Change], screening: Screening, extra: Extra | None = None
+    ) -> Iterator[ScreenedJudge]:
+        """The same with a quick look first."""
+        with self.tree(changes, extra) as folder, ScreenedJudge(self.harness.warm(folder), screening) as judge:
             yield judge
 
     def baseline(self, ids: Sequence[str] = ()) -> tuple[TestReport, TestReport]:

@@ -17,6 +17,7 @@ from planexec.repair.localise import Suspicion, localise
 from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
+from planexec.testing.screen import Screening
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.investigate import sources_of, target_ids
 from planexec.verifiers.interface import Candidate, trouble
@@ -103,7 +104,11 @@ class Repair:
         with ExitStack() as stack:
             shown = visible_tests(contract, candidate.base.entries)
             many = min(workbench.bench.workers, MAX_JUDGES)
-            judges = [stack.enter_context(workbench.bench.warm(candidate.tests, shown)) for _ in range(many)]
+            screening = Screening(
+                located.failing, located.covering, request.covering_seconds, located.trace.import_lines
+            )
+            bench = workbench.bench
+            judges = [stack.enter_context(bench.screened(candidate.tests, screening, shown)) for _ in range(many)]
             return search(request, *judges)
 
 

@@ -55,7 +55,8 @@ class Recorder:
     """The plug-in. Identities are taken when it is made; it needs an ``order`` before conftests are loaded.
 
     ``pause`` is called with pytest's configuration and arguments when all plug-ins are loaded and nothing of the
-    project is: the warm process forks there.
+    project is: the warm process forks there. ``hold`` is called with the list of items when they are collected and
+    none has run: the held process forks there.
     """
 
     order: Order
@@ -65,10 +66,12 @@ class Recorder:
         project: Project,
         tracer: Optional[Tracer] = None,
         pause: Optional[Callable[[Any, List[str]], None]] = None,
+        hold: Optional[Callable[[List[Any]], None]] = None,
     ) -> None:
         self.project = project
         self.tracer = tracer
         self.pause = pause
+        self.hold = hold
         self.bodies = Bodies(project)
         self.raised: Dict[Any, str] = {}
         self.places: Optional[List[str]] = None
@@ -172,6 +175,13 @@ class Recorder:
         self.settled = True
 
     # -- running
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> Iterator[None]:
+        """Let the held process wait here."""
+        if self.hold is not None:
+            self.hold(session.items)
+        yield
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:

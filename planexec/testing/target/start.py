@@ -26,13 +26,16 @@ def load_package(folder: str) -> None:
 
 
 def main() -> None:
-    """Take our folder off the path, then serve the one request or, for ``warm``, many."""
+    """Take our folder off the path, then serve the one request or, for ``warm`` and ``held``, many."""
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if entry and os.path.abspath(entry) != folder]
     load_package(folder)
     if "warm" in sys.argv[1:]:
         warm = importlib.import_module(PACKAGE + ".warm")
         warm.main(preload="--cold" not in sys.argv[1:])
+    elif "held" in sys.argv[1:]:
+        held = importlib.import_module(PACKAGE + ".held")
+        held.main()
     else:
         session = importlib.import_module(PACKAGE + ".session")
         session.main()
