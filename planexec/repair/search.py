@@ -24,8 +24,8 @@ from planexec.repair.stream import Ranked, Reach, places, stream
 from planexec.testing.outcomes import Judgement, TestReport
 
 Ended = Literal["exhausted", "time", "candidates", "enough"]
-# How far beyond the rank of the first survivor its neighbourhood reaches.
-NEIGHBOURHOOD = 0.8
+# How far beyond the rank of the first survivor its neighbourhood reaches: two tiers of templates.
+NEIGHBOURHOOD = 2.0
 
 
 class Judge(Protocol):
@@ -43,9 +43,10 @@ class SearchRequest:
     ``sources`` are the files of the repository by path (posix, relative): those that ``editable`` allows are changed,
     all are donors. ``failing`` must pass on a survivor, then ``covering`` (which pass on the base). ``seconds`` and
     ``candidates`` bound the whole search, ``judgement_seconds`` one run of the failing tests, ``covering_seconds`` one
-    of the covering ones. After the first survivor up to ``further`` candidates of its neighbourhood are judged, so that
-    other patches that pass are known. ``expected`` holds reprs of the values that the failing tests ask for.
-    ``progress`` is told candidates judged and survivors.
+    of the covering ones. After the first survivor up to ``further`` candidates of its neighbourhood are judged, for at
+    most ``further_seconds``, so that other patches that pass are known: where they do something else, the chosen one
+    is doubtful. ``expected`` holds reprs of the values that the failing tests ask for. ``progress`` is told candidates
+    judged and survivors.
     """
 
     sources: Mapping[str, bytes]
@@ -59,7 +60,8 @@ class SearchRequest:
     progress: Callable[[int, int], None] | None = None
     judgement_seconds: float = 10.0
     covering_seconds: float = 60.0
-    further: int = 100
+    further: int = 2000
+    further_seconds: float = 90.0
     expected: Sequence[str] = ()
 
 
@@ -151,6 +153,7 @@ class _Hunt:
         self.ended: Ended = "exhausted"
         self.found: list[tuple[Ranked, Candidate]] = []
         self.first_found = 0
+        self.found_at = 0.0
         self.by_template: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
 
@@ -229,16 +232,23 @@ class _Hunt:
         self.outcomes[verdict.outcome] += 1
         if verdict.outcome == "passed":
             self.first_found = self.first_found or self.tried
+            self.found_at = self.found_at or time.monotonic()
             self.found.append((ranked, candidate))
         if self.request.progress is not None:
             self.request.progress(self.tried, len(self.found))
-        if self.found and self.tried >= self.first_found + self.request.further:
+        if self.found and self._has_compared():
             self.ended = "enough"
             return True
         if self.tried >= self.request.candidates:
             self.ended = "candidates"
             return True
         return False
+
+    def _has_compared(self) -> bool:
+        """Whether enough was judged since the first survivor."""
+        request = self.request
+        many = self.tried >= self.first_found + request.further
+        return many or time.monotonic() > self.found_at + request.further_seconds
 
     def result(self) -> SearchResult:
         """The survivors ranked: sound shapes first, then by rank, size of the change and suspicion."""

@@ -94,7 +94,7 @@ def test_a_candidate_that_breaks_a_covering_test_is_no_survivor() -> None:
 
 
 def test_other_patches_that_pass_are_reported_as_disagreeing() -> None:
-    result = ask(failing=["up"], covering=[], further=200)
+    result = ask(failing=["up"], covering=[], further=60)
     assert result.ended == "enough"
     afters = [each.after for each in result.survivors]
     assert "value > best" in afters

@@ -163,8 +163,8 @@ def test_without_own_mounts(interpreter: Interpreter, project: Callable[[Mapping
 
 def test_a_configuration_that_pytest_refuses(harness: Harness, project: Callable[[Mapping[str, str]], Path]) -> None:
     tree = project({**FILES, "pytest.ini": "[pytest]\naddopts = -p no_such_plugin\n"})
-    with pytest.raises(EnvironmentFailure, match="no_such_plugin"), harness.warm(tree):
-        pass
+    with harness.warm(tree) as judge, pytest.raises(EnvironmentFailure, match="no_such_plugin"):
+        judge.judge({}, [ONE], seconds=30)
 
 
 def test_it_is_a_context_manager(harness: Harness, project: Callable[[Mapping[str, str]], Path]) -> None:

@@ -39,7 +39,9 @@ def run(project: Project, forks: Forks) -> int:
     setup = forks.setup
     request: Dict[str, Any] = {}
 
-    def hold(items: Any) -> None:
+    def hold(held: Any) -> None:
+        # Texts of failures are for people; of most candidates nobody reads them, and they take longer than the test.
+        held.config.option.tbstyle, held.config.option.verbose = "native", 0
         child = serve(project, forks)
         if child is None:
             session.leave(0)
@@ -48,9 +50,9 @@ def run(project: Project, forks: Forks) -> int:
         request.update(found)
         recorder.order = session.ordered(dict(found, canary=setup["canary"]), channel, stop)
         wanted = Selection(found["ids"])
-        kept = [item for item in items if recorder.planted(item.nodeid) or wanted.place(item.nodeid) is not None]
+        kept = [item for item in held.items if recorder.planted(item.nodeid) or wanted.place(item.nodeid) is not None]
         kept.sort(key=lambda item: (recorder.planted(item.nodeid), wanted.place(item.nodeid) or 0))
-        items[:] = kept
+        held.items[:] = kept
         channel.emit("collected", ids=[item.nodeid for item in kept if not recorder.planted(item.nodeid)])
 
     recorder = Recorder(project, hold=hold)

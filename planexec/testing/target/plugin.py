@@ -55,8 +55,8 @@ class Recorder:
     """The plug-in. Identities are taken when it is made; it needs an ``order`` before conftests are loaded.
 
     ``pause`` is called with pytest's configuration and arguments when all plug-ins are loaded and nothing of the
-    project is: the warm process forks there. ``hold`` is called with the list of items when they are collected and
-    none has run: the held process forks there.
+    project is: the warm process forks there. ``hold`` is called with pytest's session when all is collected and nothing
+    has run: the held process forks there.
     """
 
     order: Order
@@ -66,7 +66,7 @@ class Recorder:
         project: Project,
         tracer: Optional[Tracer] = None,
         pause: Optional[Callable[[Any, List[str]], None]] = None,
-        hold: Optional[Callable[[List[Any]], None]] = None,
+        hold: Optional[Callable[[Any], None]] = None,
     ) -> None:
         self.project = project
         self.tracer = tracer
@@ -180,7 +180,7 @@ class Recorder:
     def pytest_runtestloop(self, session: Any) -> Iterator[None]:
         """Let the held process wait here."""
         if self.hold is not None:
-            self.hold(session.items)
+            self.hold(session)
         yield
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

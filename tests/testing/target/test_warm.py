@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import io
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from planexec.testing import records as reading
-from planexec.testing.target import processes, session, warm
+from planexec.testing.target import forks, processes, session, warm
 from planexec.testing.target.channel import Channel
 
 from ..conftest import write
@@ -42,7 +43,8 @@ def serve(
     """What the server answers; its children say what they see of the candidate and end."""
     (tmp_path / "in").write_text("".join(json.dumps(each) + "\n" for each in requests))
     with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as sink:
-        server = warm.Server(setup, session.prepare(setup), source, sink)
+        project = session.prepare(setup)
+        server = warm.Server(project, forks.Forks(setup, project.root, source, sink))
         own = os.getpid()
         try:
             child = server.serve(scouted)
@@ -120,10 +122,12 @@ class OneChild(warm.Server):
     """The order of a child without a fork."""
 
     def __init__(self, setup: dict[str, Any], channel: Channel) -> None:
-        self.setup, self.project, self.channel = setup, session.prepare(setup), channel
+        project = session.prepare(setup)
+        super().__init__(project, forks.Forks(setup, project.root, io.BytesIO(), io.BytesIO()))
+        self.channel = channel
 
-    def serve(self, scouted: bool) -> warm.Child:
-        request = dict(self.setup, ids=["test_warm_a.py::test_b"], canary="test_planted", mode="judge")
+    def serve(self, scouted: bool) -> forks.Child:
+        request = dict(self.forks.setup, ids=["test_warm_a.py::test_b"], canary="test_planted", mode="judge")
         return request, self.channel, lambda: None
 
 
