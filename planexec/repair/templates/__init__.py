@@ -6,6 +6,7 @@ from planexec.repair.templates import (
     calls,
     conditions,
     expressions,
+    insertions,
     literals,
     off_by_one,
     operators,
@@ -15,7 +16,9 @@ from planexec.repair.templates import (
 )
 from planexec.repair.templates.base import Template
 
-FAMILIES = (operators, swap, off_by_one, substitution, literals, conditions, calls, expressions, statements)
+FAMILIES = (
+    operators, swap, off_by_one, substitution, literals, conditions, calls, expressions, statements, insertions,
+)  # fmt: skip
 ALL: tuple[Template, ...] = tuple(template for family in FAMILIES for template in family.TEMPLATES)
 
 __all__ = ["ALL", "FAMILIES", "Template"]

@@ -11,18 +11,32 @@ from planexec.repair.site import Site
 from planexec.repair.templates.base import Template, by_cost, is_load
 
 NAME = "call"
+DEEPEST = 0.4
+"""Calls in calls are unwrapped three deep; each level costs 0.2."""
+
 WRAPPERS = ("str", "int", "len", "list", "sorted", "abs", "tuple", "set", "float", "reversed", "bool", "sum")
 
 
 def unwrap(site: Site) -> Iterator[Edit]:
-    """``f(x)`` to ``x`` and ``x.f()`` to ``x``."""
+    """``f(x)`` to ``x``, ``x.f()`` to ``x``, and ``f(x).g()`` to ``x``."""
     node = site.node
     assert isinstance(node, ast.Call)
-    for rank, argument in enumerate(node.args[:3]):
+    inner: list[tuple[ast.expr, float]] = [(node, 0.0)]
+    for call, depth in inner:  # grows while it is read
+        for part, cost in _wrapped(call):
+            yield from site.replace(node, site.text(part), NAME, cost + depth, risk=1)
+            if isinstance(part, ast.Call) and depth < DEEPEST:
+                inner.append((part, depth + 0.2))
+
+
+def _wrapped(call: ast.expr) -> Iterator[tuple[ast.expr, float]]:
+    """What a call is made around: its first arguments, its receiver."""
+    assert isinstance(call, ast.Call)
+    for rank, argument in enumerate(call.args[:3]):
         if not isinstance(argument, ast.Starred):
-            yield from site.replace(node, site.text(argument), NAME, 1.7 + 0.2 * rank, risk=1)
-    if isinstance(node.func, ast.Attribute) and len(node.args) <= 1:
-        yield from site.replace(node, site.text(node.func.value), NAME, 1.9, risk=1)
+            yield argument, 1.7 + 0.2 * rank
+    if isinstance(call.func, ast.Attribute) and len(call.args) <= 1:
+        yield call.func.value, 1.9
 
 
 def invoke(site: Site) -> Iterator[Edit]:

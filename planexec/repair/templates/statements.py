@@ -1,99 +1,14 @@
-"""Wrong statement: one missing, one too many, one at the wrong depth."""
+"""A statement that is wrong: one too many, one at the wrong depth, the wrong jump, the wrong exception."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from planexec.repair.donors import functions_around
 from planexec.repair.edits import Edit
 from planexec.repair.site import Site
-from planexec.repair.source import inside
-from planexec.repair.templates.base import Template, by_cost, is_load
-
-NAME = "statement"
-MOST_NAMES = 14
-EMPTY = {"[]": "append", "list()": "append", "deque()": "append", "set()": "add"}
-SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Delete, ast.AnnAssign)
-
-
-def insert(site: Site) -> Iterator[Edit]:
-    """Before or after a statement put a guard that returns, a call that fills a container, or an assignment."""
-    node = site.node
-    assert isinstance(node, ast.stmt)
-    place = _line_place(site)
-    if (
-        place is None
-        or site.function is None
-        or isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-    ):
-        return
-    start, end, indent = place
-    newline = site.source.newline
-    for text, cost, origin in [*_guards(site, indent), *_calls(site), *_assignments(site)]:
-        first, *more = text.split("\n")
-        lines = newline.join([first, *(indent + row for row in more)])
-        yield from site.rewrite(start, start, lines + newline + indent, NAME, cost, donor=origin)
-        if not isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
-            yield from site.rewrite(end, end, newline + indent + lines, NAME, cost + 0.02, donor=origin)
-
-
-def _guards(site: Site, indent: str) -> Iterator[tuple[str, float, str]]:
-    """``if x is None: return None`` and the like, for the names that the statement reads."""
-    assert site.function is not None
-    bound = site.donors.locals(site.function)
-    step = "\t" if "\t" in indent else "    "
-    read = [each.id for each in inside(site.unit) if isinstance(each, ast.Name) and is_load(each)]
-    for name in dict.fromkeys(each for each in read if each in bound):
-        origin = f"{site.source.path}:{bound[name]}"
-        for rank, value in enumerate(("None", "[]", "False", "0", "''")):
-            yield f"if {name} is None:\n{step}return {value}", 3.0 + 0.05 * rank, origin
-            yield f"if not {name}:\n{step}return {value}", 3.02 + 0.05 * rank, origin
-
-
-def _calls(site: Site) -> Iterator[tuple[str, float, str]]:
-    """The calls that the function makes for their effect, and ``seen.add(node)`` for the containers it can fill."""
-    function = site.function
-    assert function is not None
-    around = [function, *(each for each in functions_around(site.source, function))]
-    found: dict[str, tuple[float, str]] = {}
-    for each in ast.walk(function):
-        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call):
-            text = site.source.segment(each)
-            if "\n" not in text and len(text) <= 80:
-                found.setdefault(text, (3.0, f"{site.source.path}:{each.lineno}"))
-    filled = {pair: line for each in reversed(around) for pair, line in _fillable(each).items()}
-    for (receiver, method), line in filled.items():
-        for rank, argument in enumerate(site.donors.locals(function)):
-            if argument != receiver and rank < MOST_NAMES:
-                found.setdefault(f"{receiver}.{method}({argument})", (3.05, f"{site.source.path}:{line}"))
-    for text, (cost, origin) in found.items():
-        yield text, cost, origin
-
-
-def _fillable(function: ast.AST) -> dict[tuple[str, str], int]:
-    """Names with the methods that fill them: those made empty here, those that are filled here."""
-    found: dict[tuple[str, str], int] = {}
-    for each in ast.walk(function):
-        match each:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                if ast.unparse(value) in EMPTY:
-                    found.setdefault((name, EMPTY[ast.unparse(value)]), each.lineno)
-            case ast.Expr(
-                value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=[_], keywords=[])
-            ):
-                found.setdefault((name, method), each.lineno)
-    return found
-
-
-def _assignments(site: Site) -> Iterator[tuple[str, float, str]]:
-    """``previous = current`` for the variables of the function."""
-    assert site.function is not None
-    bound = list(site.donors.locals(site.function).items())[:MOST_NAMES]
-    for target, line in bound:
-        for value, _ in bound:
-            if target != value:
-                yield f"{target} = {value}", 3.3, f"{site.source.path}:{line}"
+from planexec.repair.templates.base import Template, by_cost
+from planexec.repair.templates.insertions import LONGEST, NAME, SIMPLE
 
 
 def remove(site: Site) -> Iterator[Edit]:
@@ -126,22 +41,25 @@ def exchange(site: Site) -> Iterator[Edit]:
         yield from site.rewrite(start, end, new, NAME, 2.0)
 
 
-def _line_place(site: Site) -> tuple[int, int, str] | None:
-    """Start and end of the statement and its indentation, if it has whole lines of its own."""
-    start, end = site.source.span(site.node)
-    source = site.source
-    indent = source.text[source.line_start(source.line_of(start)) : start]
-    last = source.line_of(end)
-    rest = source.line_text(last)[end - source.line_start(last) :]
-    if indent.strip() or rest.strip().startswith(";"):
-        return None
-    # A comment at the end of the line stays with its statement.
-    return start, end + len(rest), indent
+def raised(site: Site) -> Iterator[Edit]:
+    """``raise`` to what the module raises elsewhere, the nearest first."""
+    node = site.node
+    assert isinstance(node, ast.Raise)
+    found: dict[str, int] = {}
+    for each in ast.walk(site.source.tree):
+        if isinstance(each, ast.Raise) and each is not node and each.exc is not None:
+            text = site.source.segment(each)
+            if len(text) <= LONGEST and "\n" not in text:
+                found.setdefault(text, each.lineno)
+    nearest = sorted(found.items(), key=lambda item: (abs(item[1] - node.lineno), item[0]))
+    for rank, (text, line) in enumerate(nearest[:20]):
+        origin = f"{site.source.path}:{line}"
+        yield from site.rewrite(*site.source.span(node), text, NAME, 2.3 + 0.02 * rank, donor=origin)
 
 
 TEMPLATES = (
     Template(NAME, (ast.Break, ast.Continue), 1.4, jump),
     Template(NAME, SIMPLE, 2.0, exchange, wide=True),
-    Template(NAME, (ast.stmt,), 2.8, remove, wide=True),
-    Template(NAME, (ast.stmt,), 3.0, lambda site: by_cost(insert(site)), wide=True),
+    Template(NAME, (ast.Raise,), 2.3, lambda site: by_cost(raised(site))),
+    Template(NAME, (ast.stmt,), 2.8, remove),
 )

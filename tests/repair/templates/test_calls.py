@@ -62,3 +62,8 @@ def test_an_exception_that_is_not_caught_is_repaired() -> None:
         [(({"a": "1"}, "a"), 1), (({"a": "x"}, "a"), None), (({}, "a"), None)],
     )
     assert result.survivors[0].after.startswith("except (ValueError, ")
+
+
+def test_calls_in_calls_are_unwrapped() -> None:
+    assert "return path" in last_lines("def f(path):\n    return Path(path).resolve()", template="call")
+    assert "return Path(path)" in last_lines("def f(path):\n    return Path(path).resolve()", template="call")
