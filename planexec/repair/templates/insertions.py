@@ -50,9 +50,9 @@ def leave(site: Site) -> Iterator[Edit]:
     if not isinstance(row, list) or row[-1] is not site.node or parent is function:
         return
     _, end, indent = place
-    words = [("break", 2.5), ("continue", 2.55)] if _in_loop(site, function) else []
+    words = [("break", 1.9), ("continue", 1.95)] if _in_loop(site, function) else []
     if not _returns_value(function):
-        words.append(("return", 2.6))
+        words.append(("return", 2.0))
     for word, cost in words:
         yield from site.rewrite(end, end, site.source.newline + indent + word, NAME, cost)
 
@@ -209,6 +209,6 @@ def line_place(site: Site) -> tuple[int, int, str] | None:
 
 
 TEMPLATES = (
-    Template(NAME, (ast.stmt,), 2.5, leave),
+    Template(NAME, (ast.stmt,), 1.9, leave),
     Template(NAME, (ast.stmt,), 3.0, lambda site: by_cost(insert(site)), wide=True),
 )

@@ -12,12 +12,12 @@ from planexec.repair.templates.insertions import LONGEST, NAME, SIMPLE
 
 
 def remove(site: Site) -> Iterator[Edit]:
-    """Put ``pass`` in place of a simple statement."""
+    """Put ``pass`` in place of a simple statement. One candidate a statement, so it comes before longer families."""
     node = site.node
     documentation = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     removable = (ast.Assign, ast.AugAssign, ast.Expr, ast.Raise, ast.Delete, ast.Break, ast.Continue)
     if isinstance(node, removable) and not documentation:
-        yield from site.rewrite(*site.source.span(node), "pass", NAME, 2.8, risk=1)
+        yield from site.rewrite(*site.source.span(node), "pass", NAME, 2.3, risk=1)
 
 
 def jump(site: Site) -> Iterator[Edit]:
@@ -61,5 +61,5 @@ TEMPLATES = (
     Template(NAME, (ast.Break, ast.Continue), 1.4, jump),
     Template(NAME, SIMPLE, 2.0, exchange, wide=True),
     Template(NAME, (ast.Raise,), 2.3, lambda site: by_cost(raised(site))),
-    Template(NAME, (ast.stmt,), 2.8, remove),
+    Template(NAME, (ast.stmt,), 2.3, remove),
 )
