@@ -60,8 +60,8 @@ class SearchRequest:
     progress: Callable[[int, int], None] | None = None
     judgement_seconds: float = 10.0
     covering_seconds: float = 60.0
-    further: int = 2000
-    further_seconds: float = 90.0
+    further: int = 1500
+    further_seconds: float = 45.0
     expected: Sequence[str] = ()
 
 
