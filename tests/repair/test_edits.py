@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planexec.repair.edits import Edit, Sieve, splice
-from planexec.repair.source import Source
+from planexec.repair.source import Source, parse
 from tests.repair.functions import PATH, candidates
 
 PROGRAM = '''\
@@ -203,3 +203,47 @@ def test_a_statement_added_to_a_body_is_seen_as_a_change() -> None:
     place = source.text.index("x = 1") + 5
     assert sieve.admit(source, edit(place, place, "\n        y = 2", 3)) is not None
     assert sieve.admit(source, edit(place, place, "\n      y = 2", 3)) is None
+
+
+SHAPES = """\
+class C:
+    def f(self, a, b):
+        if a > b:  # note
+            return a
+        elif b:
+            a = b + 1; b = a
+        else:
+            a = [
+                b,
+                a,
+            ]
+        try:
+            with a as c:
+                b = c
+        except (KeyError, ValueError) as error:
+            raise error
+        for each in a:
+            b = each
+        return lambda x: x + \\
+            b
+"""
+
+
+def test_what_is_let_through_is_whole_and_new_in_every_kind_of_statement() -> None:
+    """Only a part is parsed again: what it says must be what the whole file says."""
+    for newline in ("\n", "\r\n"):
+        source = Source.read("a.py", SHAPES.replace("\n", newline).encode())
+        assert source is not None
+        base = ast.dump(ast.parse(source.text))
+        let, sieve = set(), Sieve()
+        for start in range(len(source.data)):
+            for end, text in ((start + 1, b""), (start + 1, b"b"), (start, b"not "), (start, b" + 1"), (start, b",")):
+                edit = Edit("a.py", source.line_of(start), start, end, text, "t", 1.0, "", "")
+                candidate = sieve.admit(source, edit)
+                tree = parse(edit.apply(source.data).decode())
+                if candidate is None:
+                    assert tree is None or ast.dump(tree) == base or ast.dump(tree) in let
+                else:
+                    assert tree is not None and ast.dump(tree) != base
+                    let.add(ast.dump(tree))
+        assert len(let) > 200
