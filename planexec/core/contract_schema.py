@@ -63,6 +63,7 @@ DESCRIPTIONS: Mapping[type[msgspec.Struct], Mapping[str, str]] = {
         "also": "further values that the same fields must be able to carry",
         "file": "where the test goes; beside the project's tests by default",
         "name": "what the test is called",
+        "style": "pytest: a function; unittest: a method of a TestCase, which needs no pytest in the project",
     },
     c.Shows: {
         "actual": "the value that the failure shows",

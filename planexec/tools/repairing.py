@@ -13,7 +13,7 @@ from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
 from planexec.repair.explain import account, suspected
-from planexec.repair.localise import Suspicion, localise
+from planexec.repair.localise import Suspicion, beyond, localise
 from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
@@ -73,6 +73,8 @@ class Repair:
             return ToolResult(False, "no target test is red, so there is nothing to search for", code="NOT_RED")
         sources = sources_of(workbench.bench)
         suspicions = localise(trace, set(failing), sources)
+        if arguments.reach == "wide":
+            suspicions = beyond(trace, suspicions, sources)
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
         return _result(arguments, workbench, self._search(arguments, workbench, candidate, located), located)
 
@@ -138,6 +140,7 @@ def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResu
         "surviving": len(result.survivors),
         "disagreeing": result.disagreeing,
         "by_template": result.by_template,
+        "failing": located.failing,
         "suspects": [
             {**asdict(each), "score": round(each.score, 3)}
             for each in suspected(located.suspicions, located.sources, limit=SHOWN_SUSPECTS)

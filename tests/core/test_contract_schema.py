@@ -72,6 +72,7 @@ def test_sound_contracts_fit(text: str) -> None:
         LEAST | {"success": {"reproduction": {"tests": ["tests/test_x.py"], "runs": 0}}},
         LEAST | {"success": {"reproduction": {"example": {"expected": 1}}}},
         LEAST | {"success": {"reproduction": {"example": {"actual": "f()", "expectd": 1}}}},
+        LEAST | {"success": {"reproduction": {"example": {"actual": "f()", "expected": 1, "style": "nose"}}}},
         LEAST | {"verifiers": {"verify_own": {"uses": "verify_command", "tests": ["tests/test_x.py"]}}},
         LEAST | {"verifiers": {"verify_own": "make"}},
         LEAST | {"scope": {"allow": {"src": True}}},
@@ -106,7 +107,11 @@ def mappings(struct: type[msgspec.Struct], **own: st.SearchStrategy[Any]) -> st.
 
 
 EXAMPLES = mappings(
-    c.Example, actual=st.just("f()"), expected=PLAIN, fields=st.dictionaries(TEXT, st.dictionaries(TEXT, PLAIN))
+    c.Example,
+    actual=st.just("f()"),
+    expected=PLAIN,
+    style=st.sampled_from(["pytest", "unittest", "nose"]),
+    fields=st.dictionaries(TEXT, st.dictionaries(TEXT, PLAIN)),
 )
 SHOWS = mappings(c.Shows, actual=PLAIN, expected=PLAIN)
 CHECKS = mappings(
