@@ -169,9 +169,50 @@ def show_report(page: Page, document: dict[str, Any]) -> None:
     search = report.get("search", {})
     if search:
         page.line(f"  tried last: {search['summary']} ({search['id']})")
-    for suspect in search.get("suspects", []):
-        page.line(f"    suspect: {suspect['path']}:{suspect['line']} ({suspect['score']}) {suspect.get('text', '')}")
+    show_searches(page, report.get("searches", []))
+    show_suspects(page, search.get("suspects", []))
+    if report.get("searches") or search.get("suspects"):
+        page.heading("What is open, and what would help")
     for risk in report["remaining_risks"]:
         page.line(f"  open: {risk}")
+    for hint in report.get("hints", []):
+        page.line(f"  hint: {hint}", "cyan")
     for question in report["questions"]:
         page.line(f"  question: {question}", "yellow")
+
+
+ENDS = {
+    "exhausted": "all of them",
+    "time": "time ran out",
+    "candidates": "the most that were allowed",
+    "enough": "enough to compare",
+}
+"""How a search ended, in words."""
+
+
+def show_searches(page: Page, searches: Sequence[dict[str, Any]]) -> None:
+    """Each search for a patch: how far it reached, what it tried by kind of edit, the time against its budget."""
+    if not searches:
+        return
+    page.heading("Searches for a patch")
+    rows = []
+    for search in searches:
+        budget = search.get("budget", {}).get("seconds")
+        time = f"{search['seconds']:.0f} s" + (f" of {budget:.0f} s" if budget else "")
+        kinds = sorted(search["by_template"].items(), key=lambda item: (-item[1], item[0]))
+        left = f", about {search['left']} left" if search.get("left") else ""
+        tried = f"{search['tried']} tried{left} ({ENDS[search['ended']]}), {search['surviving']} pass"
+        rows.append([search["id"], search["reach"], tried, time, ", ".join(f"{n} {kind}" for kind, n in kinds) or "-"])
+    page.table(["search", "reach", "candidates", "time", "by kind of edit"], rows)
+
+
+def show_suspects(page: Page, suspects: Sequence[dict[str, Any]]) -> None:
+    """The suspected lines, most suspected first, with the reason."""
+    if not suspects:
+        return
+    page.heading("Where the suspicion lies")
+    rows = [
+        [f"{each['path']}:{each['line']}", f"{each['score']:.2f}", each.get("text") or "-", each.get("reason") or "-"]
+        for each in suspects
+    ]
+    page.table(["line", "score", "text", "why"], rows)

@@ -13,6 +13,7 @@ from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
 from planexec.repair.explain import account, suspected
+from planexec.repair.ground import ground, left_over
 from planexec.repair.localise import Suspicion, beyond, localise
 from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
 from planexec.testing.bench import select
@@ -76,11 +77,12 @@ class Repair:
         if arguments.reach == "wide":
             suspicions = beyond(trace, suspicions, sources)
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
-        return _result(arguments, workbench, self._search(arguments, workbench, candidate, located), located)
+        result, spent = self._search(arguments, workbench, candidate, located)
+        return _result(arguments, workbench, result, located, spent)
 
     def _search(
         self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located
-    ) -> SearchResult:
+    ) -> tuple[SearchResult, dict[str, Any]]:
         contract = workbench.contract
         check = contract.reproduction
 
@@ -106,7 +108,9 @@ class Repair:
             shown = visible_tests(contract, candidate.base.entries)
             many = min(workbench.bench.workers, MAX_JUDGES)
             judges = [stack.enter_context(workbench.bench.warm(candidate.tests, shown)) for _ in range(many)]
-            return search(request, *judges)
+            result = search(request, *judges)
+        budget = {"seconds": round(request.seconds, 1), "candidates": request.candidates}
+        return result, {"budget": budget, "left": 0 if result.survivors else left_over(request, result)}
 
 
 def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequence[str]) -> list[str]:
@@ -127,7 +131,9 @@ def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequ
     return chosen
 
 
-def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResult, located: Located) -> ToolResult:
+def _result(
+    arguments: RepairArguments, workbench: Workbench, result: SearchResult, located: Located, spent: dict[str, Any]
+) -> ToolResult:
     refuted = set(workbench.state.refuted)
     kept = [survivor for survivor in result.survivors if _identity(survivor, workbench) not in refuted]
     data: dict[str, Any] = {
@@ -140,6 +146,9 @@ def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResu
         "surviving": len(result.survivors),
         "disagreeing": result.disagreeing,
         "by_template": result.by_template,
+        "outcomes": result.outcomes,
+        **spent,
+        "ground": asdict(ground(located.trace, located.failing, located.suspicions, located.sources)),
         "failing": located.failing,
         "suspects": [
             {**asdict(each), "score": round(each.score, 3)}
