@@ -201,9 +201,11 @@ def show_searches(page: Page, searches: Sequence[dict[str, Any]]) -> None:
         time = f"{search['seconds']:.0f} s" + (f" of {budget:.0f} s" if budget else "")
         kinds = sorted(search["by_template"].items(), key=lambda item: (-item[1], item[0]))
         left = f", about {search['left']} left" if search.get("left") else ""
-        tried = f"{search['tried']} tried{left} ({ENDS[search['ended']]}), {search['surviving']} pass"
-        rows.append([search["id"], search["reach"], tried, time, ", ".join(f"{n} {kind}" for kind, n in kinds) or "-"])
-    page.table(["search", "reach", "candidates", "time", "by kind of edit"], rows)
+        tried = (
+            f"{search['reach']}: {search['tried']} tried{left} ({ENDS[search['ended']]}), {search['surviving']} pass"
+        )
+        rows.append([search["id"], f"{tried}; {time}", ", ".join(f"{n} {kind}" for kind, n in kinds) or "-"])
+    page.table(["search", "candidates", "by kind of edit"], rows)
 
 
 def show_suspects(page: Page, suspects: Sequence[dict[str, Any]]) -> None:
@@ -212,7 +214,7 @@ def show_suspects(page: Page, suspects: Sequence[dict[str, Any]]) -> None:
         return
     page.heading("Where the suspicion lies")
     rows = [
-        [f"{each['path']}:{each['line']}", f"{each['score']:.2f}", each.get("text") or "-", each.get("reason") or "-"]
+        [f"{each['path']}:{each['line']}", each.get("text") or "-", f"{each['score']:.2f} {each.get('reason', '')}"]
         for each in suspects
     ]
-    page.table(["line", "score", "text", "why"], rows)
+    page.table(["line", "text", "suspicion"], rows)

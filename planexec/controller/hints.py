@@ -104,24 +104,30 @@ def _broken(searches: Sequence[Search]) -> Iterator[str]:
 
 
 def _budget(contract: Contract, searches: Sequence[Search]) -> Iterator[str]:
-    for search in searches:
-        left, seconds, tried = search.get("left", 0), search.get("seconds", 0.0), search.get("tried", 0)
-        if search.get("ended") not in {"time", "candidates"} or search.get("surviving") or not tried or not seconds:
-            continue
-        rate = tried / seconds
-        short = search["budget"]["seconds"] < contract.limits.repair_seconds - 1  # the run's own time was shorter
-        cut = f"the {search['reach']} search was cut off after {tried} candidates in {seconds:.0f} s"
-        if not left:
-            limit = "repair_candidates" if search["ended"] == "candidates" else "seconds" if short else "repair_seconds"
-            yield f"{cut}: raise limits.{limit}"
-            continue
-        more = _round_up((left + tried) / rate * 1.2)
-        raised = [f"limits.repair_seconds: {more}"] if more > search["budget"]["seconds"] else []
-        if tried + left > search["budget"]["candidates"]:
-            raised.append(f"limits.repair_candidates: {_round_up(tried + left)}")
-        if short and search["ended"] == "time":
-            raised.append("as much more limits.seconds")
-        yield f"{cut}; about {left} are left, {rate:.1f} a second: {' and '.join(raised)} would let it try them all"
+    """Of the searches that were cut off, the one that left most: what would do for it does for the others."""
+    cut_off = [
+        each
+        for each in searches
+        if each.get("ended") in {"time", "candidates"} and not each.get("surviving") and each.get("tried")
+    ]
+    if not cut_off:
+        return
+    search = max(cut_off, key=lambda each: (each.get("left", 0), each["tried"]))
+    left, seconds, tried = search.get("left", 0), max(search["seconds"], 0.1), search["tried"]
+    short = search["budget"]["seconds"] < contract.limits.repair_seconds - 1  # the run's own time was shorter
+    cut = f"the {search['reach']} search was cut off after {tried} candidates in {seconds:.0f} s"
+    if not left:
+        limit = "repair_candidates" if search["ended"] == "candidates" else "seconds" if short else "repair_seconds"
+        yield f"{cut}: raise limits.{limit}"
+        return
+    rate = tried / seconds
+    more = _round_up((left + tried) / rate * 1.2)
+    raised = [f"limits.repair_seconds: {more}"] if more > search["budget"]["seconds"] else []
+    if tried + left > search["budget"]["candidates"]:
+        raised.append(f"limits.repair_candidates: {_round_up(tried + left)}")
+    if short and search["ended"] == "time":
+        raised.append("as much more limits.seconds")
+    yield f"{cut}; about {left} are left, {rate:.1f} a second: {' and '.join(raised)} would let it try them all"
 
 
 def _alike(searches: Sequence[Search]) -> Iterator[str]:

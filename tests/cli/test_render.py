@@ -81,8 +81,8 @@ WORDS = (
     "run r-1: blocked", "no way is left", "a goal", "the first plan", "supersedes", "keeps inspect",
     "it was otherwise", "fact-1", "it is so", "obs-inspect-1",
     "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
-    "40 tried, about 7 left (time ran out), 0 pass", "12 s of 60 s", "25 key, 15 name", "0 tried (all of them)",
-    "0.70", "return 1", "run by 1 failing test", "hint: 9 lines",
+    "suspicious: 40 tried", "25 key, 15 name", "wide: 0 tried",
+    "return 1", "0.70 run by 1 failing test", "hint: 9 lines",
 )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ def test_time_that_ended_it_gives_the_limit_that_would_do() -> None:
     assert "limits.repair_seconds: 5500 and limits.repair_candidates: 9100 would" in many
     short = one(given(cut | {"budget": {"seconds": 10.0, "candidates": 4000}}, contract=contract))
     assert "and as much more limits.seconds would" in short
+    assert "about 500 are left" in one(given(cut, cut | {"left": 40, "reach": "wide"}, contract=contract))
     assert one(given(cut | {"left": 0}, contract=contract)).endswith("raise limits.repair_seconds")
     assert one(given(search(ended="candidates"), contract=contract)).endswith("raise limits.repair_candidates")
 
