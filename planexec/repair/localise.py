@@ -20,6 +20,7 @@ UNEXECUTED = 0.3
 EXECUTED = 0.5
 DEFINITION_SHARE = 0.4
 IMPORT_SHARE = 0.8
+IMPORT_DEPTH = 3  # a value that was worked out from values that were worked out, and so on
 FRAME_WEIGHTS = (0.6, 0.4, 0.3, 0.2)
 SIGHTING_WEIGHTS = (0.4, 0.3, 0.2)
 
@@ -231,14 +232,13 @@ def beyond(trace: TraceReport, suspicions: Sequence[Suspicion], sources: Mapping
         if path in sources and (source := Source.read(path, sources[path])) is not None
     }
     ran = {(path, line) for path, lines in trace.import_lines.items() for line in lines}
-    wanted = _names_read(read, scores.values)
-    for source in read.values():
-        for unit in _values(source.tree):
-            stored = {each.id for each in ast.walk(unit) if isinstance(each, ast.Name) and not _loads(each)}
-            if best := max((wanted.get(name, 0.0) for name in stored), default=0.0):
-                _worked_out(unit, source, ", ".join(sorted(stored)), best * IMPORT_SHARE, read, ran, scores)
-    for source in read.values():
-        _definitions(source, scores)
+    for _ in range(IMPORT_DEPTH):
+        wanted = _names_read(read, scores.values)
+        for source in read.values():
+            for unit in _values(source.tree):
+                stored = {each.id for each in ast.walk(unit) if isinstance(each, ast.Name) and not _loads(each)}
+                if best := max((wanted.get(name, 0.0) for name in stored), default=0.0):
+                    _worked_out(unit, source, ", ".join(sorted(stored)), best * IMPORT_SHARE, read, ran, scores)
     for path, line in sorted(ran):
         if path in read:
             scores.atleast(

@@ -174,7 +174,7 @@ def test_beyond_what_tests_run_the_origin_of_a_value_comes_first() -> None:
     assert [each for each in found if each.path == "user.py"] == near
     scores = by_line([each for each in found if each.path == "table.py"])
     assert scores[4] == scores[7] == scores[9] == pytest.approx(near[0].score * 0.8)
-    assert scores[1] == pytest.approx(scores[4] * 0.4)  # LIMIT, which it reads
+    assert scores[1] == pytest.approx(scores[4] * 0.8)  # LIMIT, which it reads
     assert max(scores[line] for line in (3, 10)) < scores[1] / 4
     assert 13 not in scores  # never ran
     assert next(each.reason for each in found if each.line == 7).startswith("works out TABLE at import")
