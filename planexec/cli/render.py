@@ -191,14 +191,14 @@ ENDS = {
 
 
 def show_searches(page: Page, searches: Sequence[dict[str, Any]]) -> None:
-    """Each search for a patch: how far it reached, what it tried by kind of edit, the time against its budget."""
+    """Each search for a patch: how far it reached, what it tried by kind of edit, the time against its limit."""
     if not searches:
         return
     page.heading("Searches for a patch")
     rows = []
     for search in searches:
-        budget = search.get("budget", {}).get("seconds")
-        time = f"{search['seconds']:.0f} s" + (f" of {budget:.0f} s" if budget else "")
+        limit = search.get("bounds", {}).get("seconds")
+        time = f"{search['seconds']:.0f} s" + (f" of {limit:.0f} s" if limit else "")
         kinds = sorted(search["by_template"].items(), key=lambda item: (-item[1], item[0]))
         left = f", about {search['left']} left" if search.get("left") else ""
         tried = (

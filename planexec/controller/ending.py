@@ -22,7 +22,7 @@ SHOWN_BROKEN = 12
 _OF_SUCCESS = ("tried", "seconds", "surviving", "disagreeing")
 _LAST = ("suspects", "tried", "generated", "seconds", "ended", "surviving", "disagreeing", "by_template")
 _EACH = (
-    "reach", "tried", "generated", "seconds", "budget", "ended", "left", "surviving", "disagreeing", "by_template",
+    "reach", "tried", "generated", "seconds", "bounds", "ended", "left", "surviving", "disagreeing", "by_template",
     "outcomes", "ground",
 )  # fmt: skip
 

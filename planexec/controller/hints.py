@@ -114,16 +114,16 @@ def _budget(contract: Contract, searches: Sequence[Search]) -> Iterator[str]:
         return
     search = max(cut_off, key=lambda each: (each.get("left", 0), each["tried"]))
     left, seconds, tried = search.get("left", 0), max(search["seconds"], 0.1), search["tried"]
-    short = search["budget"]["seconds"] < contract.limits.repair_seconds - 1  # the run's own time was shorter
+    short = search["bounds"]["seconds"] < contract.limits.repair_seconds - 1  # the run's own time was shorter
     cut = f"the {search['reach']} search was cut off after {tried} candidates in {seconds:.0f} s"
     if not left:
         limit = "repair_candidates" if search["ended"] == "candidates" else "seconds" if short else "repair_seconds"
         yield f"{cut}: raise limits.{limit}"
         return
     rate = tried / seconds
-    more = _round_up((left + tried) / rate * 1.2)
-    raised = [f"limits.repair_seconds: {more}"] if more > search["budget"]["seconds"] else []
-    if tried + left > search["budget"]["candidates"]:
+    more = _round_up(sum(each.get("seconds", 0.0) for each in searches) + left / rate * 1.2)
+    raised = [f"limits.repair_seconds: {more}"] if more > search["bounds"]["seconds"] else []
+    if tried + left > search["bounds"]["candidates"]:
         raised.append(f"limits.repair_candidates: {_round_up(tried + left)}")
     if short and search["ended"] == "time":
         raised.append("as much more limits.seconds")

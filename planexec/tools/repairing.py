@@ -109,8 +109,8 @@ class Repair:
             many = min(workbench.bench.workers, MAX_JUDGES)
             judges = [stack.enter_context(workbench.bench.warm(candidate.tests, shown)) for _ in range(many)]
             result = search(request, *judges)
-        budget = {"seconds": round(request.seconds, 1), "candidates": request.candidates}
-        return result, {"budget": budget, "left": 0 if result.survivors else left_over(request, result)}
+        bounds = {"seconds": round(request.seconds, 1), "candidates": request.candidates}
+        return result, {"bounds": bounds, "left": 0 if result.survivors else left_over(request, result)}
 
 
 def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequence[str]) -> list[str]:

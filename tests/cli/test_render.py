@@ -56,7 +56,7 @@ def document(**changes: Any) -> dict[str, Any]:
                 {"path": f"x{HOSTILE}.py", "line": 4, "score": 0.25, "text": "", "reason": ""}]},
             "searches": [
                 {"id": "obs-patch-1", "reach": "suspicious", "tried": 40, "left": 7, "ended": "time", "surviving": 0,
-                 "seconds": 12.3, "budget": {"seconds": 60.0, "candidates": 9}, "by_template": {"name": 15, "key": 25}},
+                 "seconds": 12.3, "bounds": {"seconds": 60.0, "candidates": 9}, "by_template": {"name": 15, "key": 25}},
                 {"id": "obs-wider-1", "reach": "wide", "tried": 0, "ended": "exhausted", "surviving": 0, "seconds": 0.2,
                  "by_template": {}}],
             "hints": [f"9 lines {HOSTILE} share the highest suspicion"],

@@ -21,7 +21,7 @@ def search(**changes: Any) -> dict[str, Any]:
     ground = GROUND | changes.pop("ground", {})
     return {
         "id": "obs-patch-1", "reach": "suspicious", "tried": 100, "generated": 150, "seconds": 50.0,
-        "budget": {"seconds": 300.0, "candidates": 4000}, "ended": "exhausted", "left": 0, "surviving": 0,
+        "bounds": {"seconds": 300.0, "candidates": 4000}, "ended": "exhausted", "left": 0, "surviving": 0,
         "ground": ground, **changes,
     }  # fmt: skip
 
@@ -63,12 +63,12 @@ def test_a_search_that_was_tried_out() -> None:
 
 def test_time_that_ended_it_gives_the_limit_that_would_do() -> None:
     contract = make_contract(BY_TESTS.replace("repair_seconds: 60", "repair_seconds: 50"))
-    cut = search(ended="time", left=500, budget={"seconds": 50.0, "candidates": 4000})
+    cut = search(ended="time", left=500, bounds={"seconds": 50.0, "candidates": 4000})
     hint = one(given(cut, contract=contract))
-    assert "after 100 candidates in 50 s; about 500 are left, 2.0 a second: limits.repair_seconds: 360 would" in hint
+    assert "after 100 candidates in 50 s; about 500 are left, 2.0 a second: limits.repair_seconds: 350 would" in hint
     many = one(given(cut | {"left": 9000}, contract=contract))
     assert "limits.repair_seconds: 5500 and limits.repair_candidates: 9100 would" in many
-    short = one(given(cut | {"budget": {"seconds": 10.0, "candidates": 4000}}, contract=contract))
+    short = one(given(cut | {"bounds": {"seconds": 10.0, "candidates": 4000}}, contract=contract))
     assert "and as much more limits.seconds would" in short
     assert "about 500 are left" in one(given(cut, cut | {"left": 40, "reach": "wide"}, contract=contract))
     assert one(given(cut | {"left": 0}, contract=contract)).endswith("raise limits.repair_seconds")
