@@ -198,7 +198,8 @@ def show_searches(page: Page, searches: Sequence[dict[str, Any]]) -> None:
     rows = []
     for search in searches:
         limit = search.get("bounds", {}).get("seconds")
-        time = f"{search['seconds']:.0f} s" + (f" of {limit:.0f} s" if limit else "")
+        again = "the search before, " if search.get("reused") else ""
+        time = f"{again}{search['seconds']:.0f} s" + (f" of {limit:.0f} s" if limit else "")
         kinds = sorted(search["by_template"].items(), key=lambda item: (-item[1], item[0]))
         left = f", about {search['left']} left" if search.get("left") else ""
         tried = (

@@ -23,7 +23,7 @@ _OF_SUCCESS = ("tried", "seconds", "surviving", "disagreeing")
 _LAST = ("suspects", "tried", "generated", "seconds", "ended", "surviving", "disagreeing", "by_template")
 _EACH = (
     "reach", "tried", "generated", "seconds", "bounds", "ended", "left", "surviving", "disagreeing", "by_template",
-    "outcomes", "ground",
+    "outcomes", "ground", "reused",
 )  # fmt: skip
 
 

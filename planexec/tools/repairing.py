@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -53,12 +53,15 @@ class Located:
 
 
 class Repair:
-    """The search engine as a tool."""
+    """The search engine as a tool. It keeps its last search, for a plan that wants another survivor of it."""
 
     name = "repair"
     description = "Search for a small change that makes the failing tests pass; no model is used."
     arguments: type[msgspec.Struct] = RepairArguments
     idempotent = True
+
+    def __init__(self) -> None:
+        self._last: tuple[object, SearchResult, dict[str, Any]] | None = None
 
     def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
         """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
@@ -77,7 +80,13 @@ class Repair:
         if arguments.reach == "wide":
             suspicions = beyond(trace, suspicions, sources)
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
-        result, spent = self._search(arguments, workbench, candidate, located)
+        key = (workbench.bench, arguments, candidate.tests, failing, located.covering)
+        if self._last is None or self._last[0] != key or self._last[1].ended == "time":
+            result, spent = self._search(arguments, workbench, candidate, located)
+            self._last = (key, result, {**spent, "reused": True})
+        else:
+            _, result, spent = self._last
+            result = replace(result, seconds=0.0)  # none of the run's time goes into it again
         return _result(arguments, workbench, result, located, spent)
 
     def _search(
