@@ -128,8 +128,12 @@ def apply(run_id: str, repo: Path, as_json: bool) -> int:
     return 0
 
 
-def validate(path: Path, as_json: bool) -> int:
-    """Read a contract and say how its checks are bound."""
+def validate(path: Path | None, schema: bool, as_json: bool) -> int:
+    """Read a contract and say how its checks are bound; or print the schema that editors check contracts by."""
+    if schema:
+        return _schema(path)
+    if path is None:
+        raise UsageError("no contract given", "give the path of a YAML file, or --schema for the language itself")
     from planexec.assembly.contracts import load_contract
 
     contract = load_contract(path)
@@ -148,6 +152,15 @@ def validate(path: Path, as_json: bool) -> int:
     out = page()
     out.line(f"{path}: valid")
     out.table(["check", "verifier", "judged by"], [[c.name, c.verifier, c.kind] for c in contract.checks.values()])
+    return 0
+
+
+def _schema(path: Path | None) -> int:
+    if path is not None:
+        raise UsageError("--schema prints the schema of every contract", "leave the path out, or check it by itself")
+    from planexec.core.contract_schema import contract_schema
+
+    write_json(contract_schema())
     return 0
 
 

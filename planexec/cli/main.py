@@ -144,13 +144,17 @@ def apply(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False) -> Non
 
 @app.command()
 def validate(
-    contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
+    contract: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Argument(help="The task contract, a YAML file.", show_default=False),
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of contracts, for editors.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check a contract: its syntax, its types, and that every check is bound to a verifier."""
     from planexec.cli import inspecting
 
-    _leave(lambda: inspecting.validate(contract, as_json))
+    _leave(lambda: inspecting.validate(contract, schema, as_json))
 
 
 @app.callback(invoke_without_command=True)

@@ -169,9 +169,53 @@ def show_report(page: Page, document: dict[str, Any]) -> None:
     search = report.get("search", {})
     if search:
         page.line(f"  tried last: {search['summary']} ({search['id']})")
-    for suspect in search.get("suspects", []):
-        page.line(f"    suspect: {suspect['path']}:{suspect['line']} ({suspect['score']}) {suspect.get('text', '')}")
+    show_searches(page, report.get("searches", []))
+    show_suspects(page, search.get("suspects", []))
+    if report.get("searches") or search.get("suspects"):
+        page.heading("What is open, and what would help")
     for risk in report["remaining_risks"]:
         page.line(f"  open: {risk}")
+    for hint in report.get("hints", []):
+        page.line(f"  hint: {hint}", "cyan")
     for question in report["questions"]:
         page.line(f"  question: {question}", "yellow")
+
+
+ENDS = {
+    "exhausted": "all of them",
+    "time": "time ran out",
+    "candidates": "the most that were allowed",
+    "enough": "enough to compare",
+}
+"""How a search ended, in words."""
+
+
+def show_searches(page: Page, searches: Sequence[dict[str, Any]]) -> None:
+    """Each search for a patch: how far it reached, what it tried by kind of edit, the time against its limit."""
+    if not searches:
+        return
+    page.heading("Searches for a patch")
+    rows = []
+    for search in searches:
+        limit = search.get("bounds", {}).get("seconds")
+        again = "the search before, " if search.get("reused") else ""
+        time = f"{again}{search['seconds']:.0f} s" + (f" of {limit:.0f} s" if limit else "")
+        kinds = sorted(search["by_template"].items(), key=lambda item: (-item[1], item[0]))
+        left = f", about {search['left']} left" if search.get("left") else ""
+        tried = (
+            f"{search['reach']}: {search['tried']} tried{left} ({ENDS[search['ended']]}), {search['surviving']} pass"
+        )
+        rows.append([search["id"], f"{tried}; {time}", ", ".join(f"{n} {kind}" for kind, n in kinds) or "-"])
+    page.table(["search", "candidates", "by kind of edit"], rows)
+
+
+def show_suspects(page: Page, suspects: Sequence[dict[str, Any]]) -> None:
+    """The suspected lines, most suspected first, with the reason."""
+    if not suspects:
+        return
+    page.heading("Where the suspicion lies")
+    rows = [
+        [f"{each['path']}:{each['line']}", each.get("text") or "-", f"{each['score']:.2f} {each.get('reason', '')}"]
+        for each in suspects
+    ]
+    page.table(["line", "text", "suspicion"], rows)

@@ -1,5 +1,5 @@
-"""What a person is told when a run ends without a proof (R21): what is done, what was seen last, what is open, what
-to decide.
+"""What a person is told when a run ends without a proof (R21): what is done, what was seen last, what was tried, where
+the suspicion lies, what is open, what could be added, what to decide.
 """
 
 from __future__ import annotations
@@ -9,30 +9,50 @@ from typing import Any
 
 import msgspec
 
+from planexec.controller.hints import hints
 from planexec.core import decide as d
 from planexec.core import events as e
 from planexec.core import state as s
+from planexec.core.contract import Contract
 from planexec.core.plan import Status
 from planexec.journal.artifacts import ArtifactStore
 
+SHOWN_BROKEN = 12
+
+_OF_SUCCESS = ("tried", "seconds", "surviving", "disagreeing")
+_LAST = ("suspects", "tried", "generated", "seconds", "ended", "surviving", "disagreeing", "by_template")
+_EACH = (
+    "reach", "tried", "generated", "seconds", "bounds", "ended", "left", "surviving", "disagreeing", "by_template",
+    "outcomes", "ground", "reused",
+)  # fmt: skip
+
 
 def report(
-    state: s.RunState, decision: d.Conclude, store: ArtifactStore, observed: Sequence[e.ObservationRecorded]
+    contract: Contract,
+    state: s.RunState,
+    decision: d.Conclude,
+    store: ArtifactStore,
+    observed: Sequence[e.ObservationRecorded],
 ) -> dict[str, Any]:
     """The report as plain values; of a success, whose proof is its evidence, only how the patch was found."""
     if decision.status == s.SUCCEEDED:
-        return {"search": _last_search(store, observed, ("tried", "seconds", "surviving", "disagreeing"))}
+        return {"search": _last_search(store, observed, _OF_SUCCESS)}
     open_checks = [name for name, check in state.checks.items() if check.status != s.PASSED]
     risks = [f"check '{name}' is not proved" for name in open_checks]
     if state.replans_left == 0:
         risks.append("no replan is left")
     last = observed[-1] if observed else None
+    search = _last_search(store, observed, _LAST)
+    searches = _searches(state, store, observed)
+    ended = msgspec.structs.replace(state, message=decision.message)
     return {
         "completed": [step.id for step in state.steps if step.status is Status.COMPLETED],
         "unfinished": [step.id for step in state.live() if step.status is not Status.COMPLETED],
         "last_observation": {"id": last.observation, "step": last.step, "summary": last.summary} if last else {},
-        "search": _last_search(store, observed, _KEPT),
+        "search": search,
+        "searches": searches,
         "remaining_risks": risks,
+        "hints": hints(contract, ended, searches, search.get("suspects", [])),
         "questions": list(decision.questions),
     }
 
@@ -42,12 +62,32 @@ def _last_search(
 ) -> dict[str, Any]:
     """What was tried last to find the fault or a patch, and where the suspicion lies."""
     for event in reversed(observed):
-        stored: dict[str, Any] = msgspec.json.decode(store.get(event.artifact))
-        data = stored.get("data", {})
+        data = _data(store, event)
         if data.get("suspects"):
-            kept = {key: data[key] for key in keys if key in data}
-            return {"id": event.observation, "summary": event.summary, **kept}
+            return {"id": event.observation, "summary": event.summary, **_kept(data, keys)}
     return {}
 
 
-_KEPT = ("suspects", "tried", "generated", "seconds", "ended", "surviving", "disagreeing", "by_template")
+def _searches(
+    state: s.RunState, store: ArtifactStore, observed: Sequence[e.ObservationRecorded]
+) -> list[dict[str, Any]]:
+    """Every search for a patch, with what its survivors broke."""
+    found: list[dict[str, Any]] = []
+    for event in observed:
+        data = _data(store, event)
+        if "reach" in data and "by_template" in data:
+            unmet = [f"check '{each.about}'" for each in state.record(event.step).evidence if each.status == "failed"]
+            found.append({"id": event.observation, "step": event.step, **_kept(data, _EACH), "broke": unmet})
+        elif data.get("broken") and found and found[-1]["step"] == event.step:
+            found[-1]["broke"] = list(dict.fromkeys([*data["broken"], *found[-1]["broke"]]))[:SHOWN_BROKEN]
+    return found
+
+
+def _data(store: ArtifactStore, event: e.ObservationRecorded) -> dict[str, Any]:
+    stored: dict[str, Any] = msgspec.json.decode(store.get(event.artifact))
+    data: dict[str, Any] = stored.get("data", {})
+    return data
+
+
+def _kept(data: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: data[key] for key in keys if key in data}

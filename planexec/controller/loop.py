@@ -160,10 +160,11 @@ class Controller:
                 bench = self.steps.bench
                 text = render(candidate.changes, bench.store, bench.harness.sandbox).patch
                 patch = bench.store.put(text.encode("utf-8", "surrogateescape"))
+        told = report(self.contract, state, decision, self.steps.bench.store, self._observed())
         self.log.record(
             e.RunEnded(
-                decision.status, decision.reason, decision.message, decision.questions,
-                report(state, decision, self.steps.bench.store, self._observed()), patch, decision.environment,
+                decision.status, decision.reason, decision.message, decision.questions, told, patch,
+                decision.environment,
             )
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ import msgspec
 from planexec.controller.failures import classify
 from planexec.core import events as e
 from planexec.core.contract import Contract
-from planexec.core.example import default_file, regression_name
+from planexec.core.example import default_file, regression_id
 from planexec.core.paths import matches
 from planexec.core.plan import RegressionRed, Step
 from planexec.core.roles import Action, Executor, Finish, GiveUp, Observation, StepVerdict
@@ -183,7 +183,7 @@ class StepRunner:
         files = {change.path: change.after.digest for change in candidate.tests if change.after is not None}
         ids = check.arguments.tests
         if check.arguments.example is not None:
-            ids = (f"{default_file(check, candidate.base.entries)}::{regression_name(check)}",)
+            ids = (regression_id(check, default_file(check, candidate.base.entries)),)
         return Frozen(files, ids, step.id)
 
     def _fail(

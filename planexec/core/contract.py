@@ -7,7 +7,7 @@ R3).
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -51,6 +51,7 @@ class Example(_Strict, frozen=True):
     YAML value, or ``expected_code``, an expression). ``shows`` is the value on the base, ``raises`` the exception
     there. ``fixtures`` are pytest fixtures of the project that the lines use; ``fields`` says which keys those of
     them that are mappings must carry; ``also`` are further values that the same fields must be able to carry.
+    ``style`` says what is written: a function for pytest, or a method of a ``unittest.TestCase``, without fixtures.
     """
 
     actual: str
@@ -65,6 +66,7 @@ class Example(_Strict, frozen=True):
     also: tuple[dict[str, dict[str, Any]], ...] = ()
     file: str = ""
     name: str = ""
+    style: Literal["pytest", "unittest"] = "pytest"
 
     def setup_lines(self) -> list[str]:
         """The set-up as lines."""

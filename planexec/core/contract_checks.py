@@ -148,6 +148,9 @@ def _example(example: c.Example) -> Iterator[Objection]:
         yield from _test_file(("file",), example.file)
     if example.name and not (_is_name(example.name) and example.name.startswith("test")):
         yield Objection(("name",), f"'{example.name}' cannot name a test", "a test's name begins with 'test_'")
+    if example.style == "unittest" and (example.fixtures or example.fields):
+        field = "fixtures" if example.fixtures else "fields"
+        yield Objection((field,), f"a TestCase has no '{field}'", "set up in 'setup', or leave 'style' out for pytest")
     yield from _fixtures(example)
 
 

@@ -17,6 +17,9 @@ from planexec.core.contract import Check, Example
 
 MARK = "# Written by planexec from the example of check"
 
+UNITTEST_SHOWS = 80
+"""Characters of a value up to which ``assertEqual`` shows it whole."""
+
 _TIGHT = (
     ast.Attribute, ast.BinOp, ast.Call, ast.Constant, ast.Dict, ast.DictComp, ast.JoinedStr, ast.List, ast.ListComp,
     ast.Name, ast.Set, ast.SetComp, ast.Subscript, ast.UnaryOp,
@@ -35,6 +38,12 @@ def regression_name(check: Check) -> str:
     """The name of the regression test's function."""
     example = _example(check)
     return example.name or "test_" + re.sub(r"\W", "_", check.name)
+
+
+def regression_id(check: Check, file: str) -> str:
+    """The id of the regression test in ``file``."""
+    within = f"{_class_name(check)}::" if _example(check).style == "unittest" else ""
+    return f"{file}::{within}{regression_name(check)}"
 
 
 def default_file(check: Check, paths: Collection[str]) -> str:
@@ -71,6 +80,8 @@ def setup_source(check: Check) -> str:
 def regression_source(check: Check, *, extended: bool) -> str:
     """The regression test as a module; ``extended`` says that ``setup_source`` is a part of it."""
     example = _example(check)
+    if example.style == "unittest":
+        return _test_case(check)
     if extended:
         return setup_source(check) + "\n\n" + _test(check, by_hand=False)
     head = [f'{MARK} "{check.name}".', ""]
@@ -129,12 +140,33 @@ def _test(check: Check, *, by_hand: bool) -> str:
     lines = [f"def {regression_name(check)}({', '.join(arguments)}):"]
     if by_hand:
         lines += [f"    {name} = {{**{name}, **{_literal(fields)}}}" for name, fields in example.fields.items()]
-    lines += _indented(example.setup_lines())
+    lines += _indented(example.setup_lines(), "    ")
     if exception := _expected_exception(example):
         lines += [f"    with pytest.raises({exception}):", f"        {example.actual.strip()}"]
     else:
         lines += [f"    assert {_operand(example.actual)} == {_operand(example.expected_source())}"]
     return "\n".join(lines) + "\n"
+
+
+def _test_case(check: Check) -> str:
+    """The regression test as a module for ``python -m unittest``, and for pytest."""
+    example = _example(check)
+    imports = _future_first(["import unittest", *example.import_lines()])
+    lines = [f'{MARK} "{check.name}".', "", *imports, "", "", f"class {_class_name(check)}(unittest.TestCase):"]
+    lines += [f"    def {regression_name(check)}(self):", *_indented(example.setup_lines(), " " * 8)]
+    actual, expected = _operand(example.actual), _operand(example.expected_source())
+    if exception := _expected_exception(example):
+        lines += [f"        with self.assertRaises({exception}):", f"            {example.actual.strip()}"]
+    elif max(map(len, expected_values(check)), default=0) <= UNITTEST_SHOWS:
+        lines += [f"        self.assertEqual({actual}, {expected})"]
+    else:
+        lines += [f"        actual, expected = {actual}, {expected}"]
+        lines += ['        self.assertEqual(actual, expected, f"{actual!r} != {expected!r}")']
+    return "\n".join(lines) + "\n"
+
+
+def _class_name(check: Check) -> str:
+    return "".join(word.capitalize() for word in re.split(r"[\W_]+", check.name)) + "Test"
 
 
 def _operand(source: str) -> str:
@@ -160,11 +192,11 @@ def _future_first(lines: Sequence[str]) -> list[str]:
     return sorted(lines, key=lambda line: not line.startswith("from __future__ "))
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indented(lines: Sequence[str], indent: str) -> list[str]:
     """The lines as a function's body. What lies within a string that spans lines is a value and stays as it is."""
     within = set(_within_strings("\n".join(lines)))
     return [
-        line if number in within else f"    {line.rstrip()}" if line.strip() else ""
+        line if number in within else indent + line.rstrip() if line.strip() else ""
         for number, line in enumerate(lines, start=1)
     ]
 

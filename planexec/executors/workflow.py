@@ -52,7 +52,12 @@ def _write_regression(contract: Contract, state: RunState, step: Step) -> Work:
 
 
 def _patch(contract: Contract, state: RunState, step: Step) -> Work:
-    """Search, then try the survivors, best first, until one stands up to the tests and to the step's predicates."""
+    """Search, then try the survivors, best first, until one stands up to the tests and to the step's predicates.
+
+    The search has judged them by the tests that run the suspected lines. While a replan can be spared that is taken to
+    show every effect; once a patch has broken something else, or where only one replan is left, all related tests run.
+    """
+    thorough = bool(state.refuted) or state.replans_left < 2
     reach = "wide" if [name for name in state.failed_with("NO_PATCH") if name != step.id] else "suspicious"
     found = yield Action("repair", {"reach": reach})
     if not _ok(found):
@@ -65,7 +70,7 @@ def _patch(contract: Contract, state: RunState, step: Step) -> Work:
         edited = yield Action("edit", {"path": survivor["path"], "content": survivor["content"]})
         if not _ok(edited):
             continue
-        ran = yield Action("run_tests", {})
+        ran = yield Action("run_tests", {} if thorough else {"ids": _data(found).get("failing", [])})
         if _ok(ran) and not _data(ran).get("broken"):
             verdict = yield Finish()
             if isinstance(verdict, StepVerdict) and verdict.holds:

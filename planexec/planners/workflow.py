@@ -1,8 +1,9 @@
 """The workflow planner: plans without a model, as hypotheses about this repository.
 
 The first plan assumes the cheapest thing that could be true: the present test set-up can express the fault, and the
-fault lies on lines that the failing test runs. Each assumption is a precondition or a predicate, so an observation
-can break it; then the planner replaces what hung on it. Where it has no further hypothesis it says so.
+fault lies on lines that the failing test runs, and the tests that run them see every effect of a change. Each
+assumption is a precondition or a predicate, so an observation can break it; then the planner replaces what hung on it.
+Where it has no further hypothesis it says so.
 """
 
 from __future__ import annotations
@@ -107,8 +108,7 @@ class WorkflowPlanner:
         patch = _patch(contract, _free("patch", taken), before.depends_on)
         near = state.fact(NEAR)
         if another:
-            goal = "Find another change than the one that broke something"
-            patch = replace(patch, goal=goal, preconditions=before.preconditions)
+            patch = _sparing(replace(patch, preconditions=before.preconditions), _broken(state, trigger))
         else:
             patch = replace(
                 patch,
@@ -199,6 +199,31 @@ def _patch(contract: Contract, name: str, after: tuple[str, ...]) -> Step:
         milestone="fixed",
         weight=3.0,
         estimate=5.0,
+    )
+
+
+def _broken(state: RunState, trigger: ReplanTriggered) -> list[str]:
+    """The checks that failed after the patch: those of the step that failed, or those of the gate."""
+    step = state.step(trigger.failure.step)
+    evidence = state.record(step.id).evidence
+    failed = [
+        predicate.check
+        for predicate, each in zip(step.predicates, evidence, strict=False)
+        if isinstance(predicate, p.CheckPassed) and each.status == "failed"
+    ]
+    gate = [name for name, check in state.checks.items() if check.status == "failed"]
+    return list(dict.fromkeys([*failed, *gate]))
+
+
+def _sparing(patch: Step, broken: Sequence[str]) -> Step:
+    """The step of another patch: what the last one broke is a part of what this one has to reach."""
+    more = [p.CheckPassed(name) for name in broken if p.CheckPassed(name) not in patch.predicates]
+    done = [patch.done_when, *(f"check '{predicate.check}' passes" for predicate in more)]
+    return replace(
+        patch,
+        goal="Find another change than the one that broke something",
+        done_when="; ".join(done),
+        predicates=(*patch.predicates, *more),
     )
 
 

@@ -44,7 +44,8 @@ def account(result: SearchResult) -> str:
         "candidates": "the most that were allowed",
         "enough": "enough to compare",
     }[result.ended]
-    tried = f"{result.tried} candidates tried in {result.seconds:.0f} s ({why})"
+    time = f"in {result.seconds:.0f} s" if result.seconds else "by the search before"
+    tried = f"{result.tried} candidates tried {time} ({why})"
     if not result.survivors:
         return f"{tried}; none passes"
     if len(result.survivors) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from planexec.repair.source import Function, Source, header_lines
@@ -19,6 +19,8 @@ IMPORTED = 0.05
 UNEXECUTED = 0.3
 EXECUTED = 0.5
 DEFINITION_SHARE = 0.4
+IMPORT_SHARE = 0.8
+IMPORT_DEPTH = 3  # a value that was worked out from values that were worked out, and so on
 FRAME_WEIGHTS = (0.6, 0.4, 0.3, 0.2)
 SIGHTING_WEIGHTS = (0.4, 0.3, 0.2)
 
@@ -54,6 +56,14 @@ class _Scores:
         if reason not in reasons:
             reasons.append(reason)
 
+    def ranked(self) -> list[Suspicion]:
+        """What was scored, most suspicious first."""
+        found = [
+            Suspicion(path, line, min(1.0, score), "; ".join(self.reasons[path, line]))
+            for (path, line), score in self.values.items()
+        ]
+        return sorted(found, key=lambda each: (-each.score, each.path, each.line))
+
 
 def localise(trace: TraceReport, failing: Set[str], sources: Mapping[str, bytes]) -> list[Suspicion]:
     """The suspected lines of ``sources``, most suspicious first. ``failing`` are ids of ``trace``."""
@@ -73,11 +83,7 @@ def localise(trace: TraceReport, failing: Set[str], sources: Mapping[str, bytes]
         _definitions(read[path], scores)
         for line in trace.import_lines.get(path, []):
             scores.atleast(path, line, IMPORTED, "runs at import of a module that the failing test uses")
-    found = [
-        Suspicion(path, line, min(1.0, score), "; ".join(scores.reasons[path, line]))
-        for (path, line), score in scores.values.items()
-    ]
-    return sorted(found, key=lambda each: (-each.score, each.path, each.line))
+    return scores.ranked()
 
 
 def _touched(trace: TraceReport, failing: Set[str]) -> list[str]:
@@ -209,3 +215,78 @@ def _values(tree: ast.Module) -> list[ast.Assign | ast.AnnAssign]:
 
 def _functions(source: Source) -> list[Function]:
     return [node for node in ast.walk(source.tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def beyond(trace: TraceReport, suspicions: Sequence[Suspicion], sources: Mapping[str, bytes]) -> list[Suspicion]:
+    """``suspicions`` and what lies beyond the lines that failing tests run: code that ran when modules were imported.
+
+    A value that a suspected line reads may have been worked out at import, in a module of which no test runs a line:
+    its definition comes first, with the lines that ran at import of the functions which it calls, and of those that
+    they call. All else that ran at import keeps the least score.
+    """
+    scores = _Scores({(each.path, each.line): each.score for each in suspicions})
+    scores.reasons = {(each.path, each.line): [each.reason] for each in suspicions}
+    read = {
+        path: source
+        for path in sorted({*trace.import_lines, *(each.path for each in suspicions)})
+        if path in sources and (source := Source.read(path, sources[path])) is not None
+    }
+    ran = {(path, line) for path, lines in trace.import_lines.items() for line in lines}
+    for _ in range(IMPORT_DEPTH):
+        wanted = _names_read(read, scores.values)
+        for source in read.values():
+            for unit in _values(source.tree):
+                stored = {each.id for each in ast.walk(unit) if isinstance(each, ast.Name) and not _loads(each)}
+                if best := max((wanted.get(name, 0.0) for name in stored), default=0.0):
+                    _worked_out(unit, source, ", ".join(sorted(stored)), best * IMPORT_SHARE, read, ran, scores)
+    for path, line in sorted(ran):
+        if path in read:
+            scores.atleast(
+                path, line, IMPORTED / 2, "runs at import of a module of which the failing test runs nothing"
+            )
+    return scores.ranked()
+
+
+def _names_read(read: Mapping[str, Source], scores: Mapping[tuple[str, int], float]) -> dict[str, float]:
+    """Each name that suspected lines read, with the score of the most suspicious of them."""
+    found: dict[str, float] = {}
+    for source in read.values():
+        for node in ast.walk(source.tree):
+            name = node.id if isinstance(node, ast.Name) and _loads(node) else getattr(node, "attr", None)
+            score = scores.get((source.path, getattr(node, "lineno", 0)), 0.0)
+            if isinstance(name, str) and score > IMPORTED:
+                found[name] = max(score, found.get(name, 0.0))
+    return found
+
+
+def _worked_out(
+    unit: ast.AST,
+    source: Source,
+    value: str,
+    score: float,
+    read: Mapping[str, Source],
+    ran: Set[tuple[str, int]],
+    scores: _Scores,
+) -> None:
+    """Score the definition of ``value`` and the lines that ran at import of the functions that it rests on."""
+    waiting, seen = [(source, unit)], {unit}
+    while waiting:
+        where, node = waiting.pop()
+        first = node.body[0] if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else node
+        for line in range(getattr(first, "lineno", 0), (getattr(node, "end_lineno", 0) or 0) + 1):
+            if (where.path, line) in ran:
+                scores.atleast(where.path, line, score, f"works out {value} at import, which a suspected line reads")
+        called = {_last(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
+        for other in read.values():
+            for function in _functions(other):
+                if function.name in called and function not in seen:
+                    seen.add(function)
+                    waiting.append((other, function))
+
+
+def _last(node: ast.AST) -> str:
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
+def _loads(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Load)

@@ -13,7 +13,7 @@ import msgspec
 
 from planexec.core import contract as c
 from planexec.core import events as e
-from planexec.core.example import default_file, expected_values, regression_name, regression_source, setup_probe
+from planexec.core.example import default_file, expected_values, regression_id, regression_source, setup_probe
 from planexec.core.paths import is_test_path, matches
 from planexec.repair.localise import Suspicion, localise
 from planexec.testing.bench import Bench, select
@@ -63,7 +63,7 @@ def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run,
     if check is not None and check.arguments.example is not None:
         path = f"{default_file(check, bench.workspace.base.entries)[: -len('.py')]}_probe.py"
         files = {path: regression_source(check, extended=False)}
-        failing = [f"{path}::{regression_name(check)}"]
+        failing = [regression_id(check, path)]
     watch = list(expected_values(check)) if check else []
     extra = {path: text.encode() for path, text in files.items()}
     trace = bench.trace_among((), failing, watch, extra)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from planexec.core.example import default_file, regression_name, regression_source, setup_source
+from planexec.core.example import default_file, regression_id, regression_source, setup_source
 from planexec.tools.files import syntax_error, write_inside, write_objection
 from planexec.tools.interface import ToolResult, Workbench
 
@@ -42,6 +42,6 @@ class Regression:
         if broken := syntax_error(path, source.encode()):
             return ToolResult(False, f"the example does not make Python: {broken}", code="SYNTAX")
         write_inside(workbench.scratch, path, source.encode())
-        test = f"{path}::{regression_name(check)}"
+        test = regression_id(check, path)
         what = "the extended test set-up" if arguments.part == "setup" else f"the regression test '{test}'"
         return ToolResult(True, f"wrote {what} in '{path}'", {"path": path, "test": test, "source": source})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +13,8 @@ from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
 from planexec.repair.explain import account, suspected
-from planexec.repair.localise import Suspicion, localise
+from planexec.repair.ground import ground, left_over
+from planexec.repair.localise import Suspicion, beyond, localise
 from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
@@ -53,12 +54,15 @@ class Located:
 
 
 class Repair:
-    """The search engine as a tool."""
+    """The search engine as a tool. It keeps its last search, for a plan that wants another survivor of it."""
 
     name = "repair"
     description = "Search for a small change that makes the failing tests pass; no model is used."
     arguments: type[msgspec.Struct] = RepairArguments
     idempotent = True
+
+    def __init__(self) -> None:
+        self._last: tuple[object, SearchResult, dict[str, Any]] | None = None
 
     def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
         """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
@@ -74,12 +78,21 @@ class Repair:
             return ToolResult(False, "no target test is red, so there is nothing to search for", code="NOT_RED")
         sources = sources_of(workbench.bench)
         suspicions = localise(trace, set(failing), sources)
+        if arguments.reach == "wide":
+            suspicions = beyond(trace, suspicions, sources)
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
-        return _result(arguments, workbench, self._search(arguments, workbench, candidate, located), located)
+        key = (workbench.bench, arguments, candidate.tests, failing, located.covering)
+        if self._last is None or self._last[0] != key or self._last[1].ended == "time":
+            result, spent = self._search(arguments, workbench, candidate, located)
+            self._last = (key, result, {**spent, "reused": True})
+        else:
+            _, result, spent = self._last
+            result = replace(result, seconds=0.0)  # none of the run's time goes into it again
+        return _result(arguments, workbench, result, located, spent)
 
     def _search(
         self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located
-    ) -> SearchResult:
+    ) -> tuple[SearchResult, dict[str, Any]]:
         contract = workbench.contract
         check = contract.reproduction
 
@@ -109,7 +122,9 @@ class Repair:
             )
             bench = workbench.bench
             judges = [stack.enter_context(bench.screened(candidate.tests, screening, shown)) for _ in range(many)]
-            return search(request, *judges)
+            result = search(request, *judges)
+        bounds = {"seconds": round(request.seconds, 1), "candidates": request.candidates}
+        return result, {"bounds": bounds, "left": 0 if result.survivors else left_over(request, result)}
 
 
 def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequence[str]) -> list[str]:
@@ -130,7 +145,9 @@ def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequ
     return chosen
 
 
-def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResult, located: Located) -> ToolResult:
+def _result(
+    arguments: RepairArguments, workbench: Workbench, result: SearchResult, located: Located, spent: dict[str, Any]
+) -> ToolResult:
     refuted = set(workbench.state.refuted)
     kept = [survivor for survivor in result.survivors if _identity(survivor, workbench) not in refuted]
     data: dict[str, Any] = {
@@ -143,6 +160,10 @@ def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResu
         "surviving": len(result.survivors),
         "disagreeing": result.disagreeing,
         "by_template": result.by_template,
+        "outcomes": result.outcomes,
+        **spent,
+        "ground": asdict(ground(located.trace, located.failing, located.suspicions, located.sources)),
+        "failing": located.failing,
         "suspects": [
             {**asdict(each), "score": round(each.score, 3)}
             for each in suspected(located.suspicions, located.sources, limit=SHOWN_SUSPECTS)

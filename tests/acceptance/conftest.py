@@ -104,6 +104,8 @@ class Shown:
     done: Done
     planexec: CommandLine
     repository: Path
+    source: Path = FIXTURE
+    contract: Path = CONTRACT
 
     @property
     def document(self) -> dict[str, Any]:
@@ -112,19 +114,24 @@ class Shown:
 
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    return ran_once(tmp_path_factory, FIXTURE)
+
+
+def ran_once(tmp_path_factory: pytest.TempPathFactory, fixture: Path) -> Shown:
     """``planexec run --fixture ... --json``, with the throwaway repository kept; once for all test processes."""
+    contract = PROJECT / "contracts" / f"{fixture.name.replace('_', '-')}.yaml"
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shown"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"shown-{fixture.name}"
     folder.mkdir(exist_ok=True)
     planexec, kept, ended = command_line(folder), folder / "kept", folder / "done.json"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not ended.exists():
-            before = fingerprint(FIXTURE)
-            done = planexec("run", "--fixture", FIXTURE, "--into", kept, CONTRACT, "--json")
-            assert fingerprint(FIXTURE) == before, "the shipped fixture itself was touched"
+            before = fingerprint(fixture)
+            done = planexec("run", "--fixture", fixture, "--into", kept, contract, "--json")
+            assert fingerprint(fixture) == before, "the shipped fixture itself was touched"
             ended.write_text(json.dumps([done.code, done.out, done.err]))
-    return Shown(Done(*json.loads(ended.read_text())), planexec, kept)
+    return Shown(Done(*json.loads(ended.read_text())), planexec, kept, fixture, contract)
 
 
 # A small repository with one fault, and everything about its tree that must not change.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -55,6 +56,8 @@ sys.stderr.write(f"heavy: {{sorted(heavy)}}\\n")
         (["run", "none.yaml"], 2),
         (["validate", "none.yaml"], 2),
         (["validate", "bad.yaml"], 2),
+        (["validate"], 2),
+        (["validate", "--schema", "good.yaml"], 2),
         (["plan", "bad.yaml"], 2),
         (["status"], 5),
         (["diff"], 5),
@@ -79,6 +82,12 @@ def test_bad_input_is_one_line_and_an_exit_code(tmp_path: Path, arguments: list[
         assert done.stderr.startswith("planexec: ")
     if "bad.yaml" in arguments:
         assert "bad.yaml:2:1: unknown key 'succes'" in done.stderr and "did you mean 'success'" in done.stderr
+
+
+def test_validate_prints_the_schema_of_contracts(tmp_path: Path) -> None:
+    done = planexec("validate", "--schema", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["required"] == ["goal", "success"]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,14 @@ def document(**changes: Any) -> dict[str, Any]:
             "remaining_risks": ["check 'tests' is open"],
             "last_observation": {"id": "obs-patch-1", "step": "patch", "summary": "it was undone"},
             "search": {"id": "obs-patch-1", "summary": "40 tried", "suspects": [
-                {"path": "x.py", "line": 3, "score": 0.7, "text": "return 1"}]},
+                {"path": "x.py", "line": 3, "score": 0.7, "text": "return 1", "reason": "run by 1 failing test"},
+                {"path": f"x{HOSTILE}.py", "line": 4, "score": 0.25, "text": "", "reason": ""}]},
+            "searches": [
+                {"id": "obs-patch-1", "reach": "suspicious", "tried": 40, "left": 7, "ended": "time", "surviving": 0,
+                 "seconds": 12.3, "bounds": {"seconds": 60.0, "candidates": 9}, "by_template": {"name": 15, "key": 25}},
+                {"id": "obs-wider-1", "reach": "wide", "tried": 0, "ended": "exhausted", "surviving": 0, "seconds": 0.2,
+                 "by_template": {}}],
+            "hints": [f"9 lines {HOSTILE} share the highest suspicion"],
         },
         **changes,
     }  # fmt: skip
@@ -74,6 +81,8 @@ WORDS = (
     "run r-1: blocked", "no way is left", "a goal", "the first plan", "supersedes", "keeps inspect",
     "it was otherwise", "fact-1", "it is so", "obs-inspect-1",
     "nothing survives", "ev-2", "verify_diff_scope", "40 tried", "x.py:3", "What now?", "-old", "+new",
+    "suspicious: 40 tried", "25 key, 15 name", "wide: 0 tried",
+    "return 1", "0.70 run by 1 failing test", "hint: 9 lines",
 )  # fmt: skip
 
 

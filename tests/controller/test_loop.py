@@ -316,3 +316,17 @@ def test_a_gate_that_fails_takes_the_patch_back(bench: Bench, tmp_path: Path) ->
     assert (state.status, state.reason) == ("blocked", "replan_budget")
     assert "check 'tests' failed at the gate" in state.message
     assert state.snapshot == state.base_snapshot or FIX not in (bench.workspace.scratch / BASKET).read_text()
+
+
+def test_without_a_fix_the_report_says_what_was_tried_and_what_would_help(bench: Bench, tmp_path: Path) -> None:
+    state = start(bench, tmp_path, QUICK + "scope: {deny: [shop/basket.py]}\n").run()
+    assert state.status == "blocked"
+    searches = state.report["searches"]
+    assert [(each["reach"], each["surviving"], each["ended"]) for each in searches] == [
+        ("suspicious", 0, "exhausted"),
+        ("wide", 0, "exhausted"),
+    ]
+    assert all(each["bounds"] == {"seconds": 60.0, "candidates": 4000} for each in searches)
+    assert searches[0]["ground"]["message"].startswith("assert 550 == 450")
+    scope = [hint for hint in state.report["hints"] if "lie outside the scope" in hint]
+    assert len(scope) == 1 and scope[0].endswith("take it out of scope.deny (shop/basket.py)")

@@ -223,3 +223,30 @@ def test_probes_and_tests_really_run(tmp_path: Path) -> None:
     assert "'/' == '/settings'" in found["output"]
     plain = run(tmp_path, "test_plain.py", missing.source)
     assert plain["test_query_carries_0"] == "FAILED" and plain["test_query_carries_1"] == "FAILED"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {}, {"setup": "text = '''a\nb'''\nlimit = 3", "imports": "import os"}, {"expected": {"raises": "ValueError"}},
+        {"actual": "x, y"}, {"actual": "f(1)  # a comment"}, {"shows": "a" * 100},
+    ],
+)  # fmt: skip
+def test_every_test_case_compiles(fields: dict[str, Any]) -> None:
+    one = check("return-to", style="unittest", **fields)
+    for extended in (False, True):
+        compile(x.regression_source(one, extended=extended), "generated", "exec")
+    assert x.regression_id(one, "tests/test_x.py") == "tests/test_x.py::ReturnToTest::test_return_to"
+
+
+@pytest.mark.parametrize(("length", "code"), [(3, 0), (300, 0), (3, 1), (300, 1)])
+def test_a_test_case_runs_without_pytest_and_shows_whole_values(tmp_path: Path, length: int, code: int) -> None:
+    right = "a" * length
+    setup = f"n = {length}\ntail = '{'b' * code}'"
+    one = check(style="unittest", actual="'a' * n + tail", setup=setup, shows=right + "b", expected=right)
+    (tmp_path / "test_it.py").write_text(x.regression_source(one, extended=False))
+    command = [sys.executable, "-S", "-m", "unittest", "test_it"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    if code:
+        assert all(value in done.stderr for value in x.expected_values(one))

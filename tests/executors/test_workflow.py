@@ -97,3 +97,14 @@ def test_after_a_fruitless_search_the_next_one_is_wide() -> None:
 def test_judging_steps_run_what_their_checks_name() -> None:
     moves = talk(make_contract(), step("verification", covers=("reproduction", "tests")), [seen()])
     assert moves == [Action("run_tests", {"ids": [RED]}), Finish()]
+
+
+def test_a_first_patch_is_trusted_while_a_replan_can_be_spared() -> None:
+    found = seen(survivors=[{"path": "a.py", "content": "one"}], failing=["tests/test_x.py::test_x"])
+    for state, arguments in (
+        (RunState(replans_left=2), {"ids": ["tests/test_x.py::test_x"]}),
+        (RunState(replans_left=1), {}),
+        (RunState(replans_left=2, refuted=("two",)), {}),
+    ):
+        moves = talk(make_contract(), step("patch"), [found, seen(), seen()], state)
+        assert moves[2] == Action("run_tests", arguments)

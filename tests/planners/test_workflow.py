@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from planexec.core import events as e
 from planexec.core.contract import Contract
-from planexec.core.plan import FactIs, RegressionRed, SetupCarries, Status, Step
+from planexec.core.plan import CheckPassed, FactIs, RegressionGreen, RegressionRed, SetupCarries, Status, Step
 from planexec.core.rules import validate_plan, validate_replan
 from planexec.core.state import Revision, RunState, StepRecord
 from planexec.planners.workflow import REGRESSION_FILE, WorkflowPlanner, setup_subjects
@@ -169,16 +169,22 @@ def test_a_patch_that_broke_something_is_replaced() -> None:
     state = after_patch(contract, patch=Status.SUPERSEDED)  # the controller has withdrawn it
     state = replace(
         state,
-        records={**state.records, "verify": StepRecord(attempt=1)},
+        records={
+            **state.records,
+            "verify": StepRecord(attempt=1, evidence=(e.Evidence("ev-1", "v", "tests", "failed", "broken"),)),
+        },
         steps=tuple(replace(s, status=Status.BLOCKED) if s.id == "verify" else s for s in state.steps),
         trigger=trigger("patch", "CHECK_FAILED", e.Cause.SIDE_EFFECT, "patch", "verify"),
     )
     assert state.trigger is not None
-    proposal = WorkflowPlanner().replan(contract, state, state.trigger)
+    verify = replace(state.trigger, failure=replace(state.trigger.failure, step="verify"))
+    proposal = WorkflowPlanner().replan(contract, state, verify)
     assert proposal is not None
     assert validate_replan(state, proposal, TOOLS) == []
     live = tuple(step for step in proposal.steps if step.status is not Status.SUPERSEDED)
     assert ids(live) == ["inspect", "reproduce", "patch-2", "verify-2"]
+    assert live[2].predicates == (RegressionGreen("reproduction"), CheckPassed("tests"))
+    assert live[2].done_when.endswith("check 'tests' passes")
 
 
 def test_the_fields_of_an_example() -> None:

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from planexec.repair.localise import Suspicion, localise
+from planexec.repair.localise import Suspicion, beyond, localise
 from planexec.testing.outcomes import Frame, Sighting, TestOutcome, TestReport, TraceReport
 from tests.repair.functions import PATH, traced
 
@@ -141,3 +141,40 @@ def test_a_real_trace_finds_the_branch_with_the_fault() -> None:
     report = traced(text, "f", [((5,), 6), ((1,), 1), ((2,), 2)])
     found = localise(report, {"0"}, {PATH: text})
     assert {each.line for each in found[:2]} == {3, 4}
+
+
+USER = b"from table import TABLE\n\ndef look(n):\n    return TABLE[n]\n"
+TABLE = textwrap.dedent(
+    """\
+    LIMIT = 3
+
+    def step(n):
+        return n * LIMIT
+
+    def build():
+        return [step(n) for n in range(LIMIT)]
+
+    TABLE = build()
+    OTHER = [1]
+
+    def unused():
+        return TABLE
+    """
+).encode()
+
+
+def test_beyond_what_tests_run_the_origin_of_a_value_comes_first() -> None:
+    imported = {"user.py": [1, 3], "table.py": [1, 3, 4, 6, 7, 9, 10, 12]}
+    lines = {"bad": {"user.py": [4]}, "good": {"user.py": [4]}}
+    traced = trace(lines, {"bad": "failed", "good": "passed"}, imported=imported)
+    sources = {"user.py": USER, "table.py": TABLE}
+    near = localise(traced, {"bad"}, sources)
+    assert {each.path for each in near} == {"user.py"}
+    found = beyond(traced, near, sources)
+    assert [each for each in found if each.path == "user.py"] == near
+    scores = by_line([each for each in found if each.path == "table.py"])
+    assert scores[4] == scores[7] == scores[9] == pytest.approx(near[0].score * 0.8)
+    assert scores[1] == pytest.approx(scores[4] * 0.8)  # LIMIT, which it reads
+    assert max(scores[line] for line in (3, 10)) < scores[1] / 4
+    assert 13 not in scores  # never ran
+    assert next(each.reason for each in found if each.line == 7).startswith("works out TABLE at import")

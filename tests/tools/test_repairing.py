@@ -31,9 +31,17 @@ def test_survivors_are_stored_contents(bench: Bench) -> None:
     fixed = bench.store.get(best["content"]).decode()
     assert fixed == (bench.workspace.pristine / "shop/basket.py").read_text().replace(FAULT, FIX)
     assert (bench.workspace.scratch / "shop/basket.py").read_text().count(FAULT) == 1  # a search changes nothing
-    refuted = RunState(refuted=tuple(each["content"] for each in result.data["survivors"]))
-    again = repair(bench, state=refuted)
+
+
+def test_another_survivor_comes_from_the_search_before(bench: Bench) -> None:
+    tool, contract = Repair(), make_contract(BY_TESTS)
+    first = tool.run(RepairArguments(), workbench(bench, contract, step("repair")))
+    refuted = RunState(refuted=tuple(each["content"] for each in first.data["survivors"]))
+    again = tool.run(RepairArguments(), workbench(bench, contract, step("repair"), refuted))
     assert not {each["content"] for each in again.data["survivors"]} & set(refuted.refuted)
+    assert again.data["reused"] and again.data["seconds"] == 0.0
+    assert again.data["tried"] == first.data["tried"]
+    assert "by the search before" in again.summary
 
 
 def test_nothing_found_is_a_claim_with_a_record(tmp_path: Path) -> None:
