@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planexec.assembly.contracts import contract_for_tests, load_contract
+from planexec.assembly.contracts import contract_for_tests, load_contract, repository_ids
 from planexec.assembly.parts import (
     APPLY,
     DRY_RUN,
@@ -73,7 +73,7 @@ def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -
 def fix(tests: list[str], options: Options) -> int:
     """Make a contract of failing tests, and run it."""
     settings = options.settings()
-    contract, text = contract_for_tests(tests)
+    contract, text = contract_for_tests(repository_ids(tests, options.repo))
     return _drive(contract, text, options, settings)
 
 

@@ -183,7 +183,7 @@ class StepRunner:
         files = {change.path: change.after.digest for change in candidate.tests if change.after is not None}
         ids = check.arguments.tests
         if check.arguments.example is not None:
-            ids = (f"{default_file(check, candidate.base.entries)}::{regression_name(check)}",)
+            ids = (f"{default_file(check, candidate.base.entries, self.bench.project)}::{regression_name(check)}",)
         return Frozen(files, ids, step.id)
 
     def _fail(

@@ -17,6 +17,7 @@ from planexec.sandbox.interface import MIB, Limits, Mount, Session
 from planexec.testing import records as reading
 from planexec.testing.layout import INSIDE_BACKUP, INSIDE_PRIVATE, Layout, private_folder
 from planexec.testing.outcomes import Judgement
+from planexec.testing.testids import IdTranslator
 
 # The process lives as long as the search; each candidate has a limit of its own.
 LIFE_SECONDS = 24 * 3600.0
@@ -40,6 +41,7 @@ class WarmJudge:
     def __init__(self, layout: Layout, tree: Path) -> None:
         self._layout = layout
         self._tree = tree
+        self._ids = IdTranslator(layout.project)
         self._stack = ExitStack()
         self._session: Session | None = None
         self._preload = True
@@ -81,7 +83,7 @@ class WarmJudge:
         key, canary = secrets.token_bytes(32), "test_" + secrets.token_hex(8)
         request = {
             "changes": {path: base64.b64encode(content).decode() for path, content in changes.items()},
-            "ids": list(ids),
+            "ids": self._ids.inward(ids),
             "seconds": seconds,
             "key": key.hex(),
             "canary": canary,
@@ -94,7 +96,8 @@ class WarmJudge:
         if answer is None or "exit" not in answer:
             self._restart()
             return Judgement("crashed", detail="the candidate ended the judging process", seconds=seconds)
-        return _judgement(answer, ids, key, canary)
+        records = reading.parse(base64.b64decode(answer["records"]), key)
+        return _judgement(self._ids.translated(records, canary), answer, ids, canary)
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
         if self._session is None:
@@ -151,6 +154,7 @@ class WarmJudge:
         setup = {
             "root": str(layout.sandbox.locate(layout.root, mounts)),
             "home": str(layout.root),
+            "project": layout.project,
             "pytest": layout.own_pytest(mounts),
             "backup": str(layout.sandbox.locate(INSIDE_BACKUP, mounts)),
             "cache": str(inner / "cache"),
@@ -184,8 +188,7 @@ def _check(path: str) -> None:
         raise SafetyViolation(f"a candidate may not write {path}", "only files of the tree")
 
 
-def _judgement(answer: Mapping[str, Any], ids: Sequence[str], key: bytes, canary: str) -> Judgement:
-    records = reading.parse(base64.b64decode(answer["records"]), key)
+def _judgement(records: reading.Records, answer: Mapping[str, Any], ids: Sequence[str], canary: str) -> Judgement:
     folded = reading.fold(records)
     planted = f"{canary}.py::"
     red = {test: each for test, each in folded.outcomes.items() if not test.startswith(planted)}

@@ -109,7 +109,7 @@ class Recorder:
         excinfo = getattr(error, "excinfo", None)
         cause = excinfo[1] if isinstance(excinfo, tuple) else getattr(error, "cause", None) or error
         text = "%s: %s" % (failures.exception_name(type(cause)), cause)
-        self.collection_error(self.project.relative(path) or path, text, cause)
+        self.collection_error(self.project.below_folder(path), text, cause)
 
     def collection_error(self, name: str, text: str, cause: Any) -> None:
         """Record it, and whether its cause is a package that the environment lacks."""
@@ -129,7 +129,7 @@ class Recorder:
     def pytest_ignore_collect(self) -> Optional[bool]:
         """Ignore everything when no wanted file exists: an empty list of arguments would mean the whole suite."""
         wanted = self.order.wanted
-        return True if wanted and not wanted.files(self.project.root) else None
+        return True if wanted and not wanted.files(self.project.folder) else None
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session: Any, config: Any, items: List[Any]) -> Iterator[None]:

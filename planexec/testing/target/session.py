@@ -39,8 +39,8 @@ def leave(code: int) -> None:
 
 def prepare(request: Mapping[str, Any]) -> Project:
     """Where the project is and where packages come from. The project itself is not importable yet."""
-    project = Project(request["root"], request.get("home", ""))
-    os.chdir(project.root)
+    project = Project(request["root"], request.get("home", ""), request.get("project", ""))
+    os.chdir(project.folder)
     if request.get("pytest"):
         sys.meta_path.append(LastResort(request["pytest"]))
     return project
@@ -74,7 +74,7 @@ def run(request: Mapping[str, Any], channel: Channel, stop: Optional[Callable[[]
     recorder = Recorder(project, tracer)
     recorder.order = ordered(request, channel, stop)
     enter(project)
-    args = arguments(request, project) + recorder.order.wanted.files(project.root)
+    args = arguments(request, project) + recorder.order.wanted.files(project.folder)
     return finish(request, recorder, call(pytest.main, args, recorder))
 
 
@@ -95,7 +95,8 @@ def finish(request: Mapping[str, Any], recorder: Any, code: int) -> int:
     for name in project.strangers()[:3]:
         channel.emit("finding", text="module %s was loaded from the user's repository, not from the tree" % name)
     if recorder.tracer is not None:
-        channel.emit("trace", data=recorder.tracer.result(without=recorder.order.canary + ".py"))
+        planted = project.relative(os.path.join(project.folder, recorder.order.canary + ".py")) or ""
+        channel.emit("trace", data=recorder.tracer.result(without=planted))
     if request.get("modules"):
         channel.emit("modules", names=loaded(project))
     channel.close(exit=code)
@@ -105,14 +106,14 @@ def finish(request: Mapping[str, Any], recorder: Any, code: int) -> int:
 def enter(project: Project) -> None:
     """Make the project importable as ``python -m pytest`` does, after pytest itself was imported."""
     project.redirect()
-    if project.root in sys.path:
-        sys.path.remove(project.root)
-    sys.path.insert(0, project.root)
+    if project.folder in sys.path:
+        sys.path.remove(project.folder)
+    sys.path.insert(0, project.folder)
 
 
 def arguments(request: Mapping[str, Any], project: Project) -> List[str]:
     """The command line for pytest. Files follow, never ids: one that is gone would end the run."""
-    return ["--rootdir=" + project.root, "-o", "cache_dir=" + request["cache"]]
+    return ["--rootdir=" + project.folder, "-o", "cache_dir=" + request["cache"]]
 
 
 def call(main_function: Any, args: List[str], recorder: Any) -> int:
