@@ -67,7 +67,7 @@ def told(event: e.AnyEvent) -> str:
     """An event as a line for people; empty for those that say nothing new."""
     match event:
         case e.RunStarted():
-            return f"run {event.run_id} on {event.base['commit'][:12]}, {event.settings['sandbox']}{_tests(event)}"
+            return f"run {event.run_id} on {event.base['commit'][:12]}{_tests(event)}; {event.settings['sandbox']}"
         case e.BaseMeasured():
             return f"base: {measured(event)}"
         case e.RunResumed():

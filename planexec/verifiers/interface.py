@@ -80,7 +80,7 @@ def first_line(text: str) -> str:
 
 def trouble(report: TestReport, where: str) -> Verdict | None:
     """Why a report says nothing about the product: the environment, the time, or somebody tampered with it (R26)."""
-    if report.environment_problem:
+    if report.environment_problem and not report.outcomes:  # else a part of the tests can be run
         return Verdict(
             ERROR, f"tests cannot be run on {where}: {report.environment_problem}", {"output": report.output}
         )
