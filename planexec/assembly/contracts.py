@@ -17,7 +17,7 @@ from planexec.journal.artifacts import ArtifactStore
 from planexec.testing.bench import Bench
 from planexec.tools.investigate import target_ids
 from planexec.verifiers.registry import plugins
-from planexec.workspace.projectroot import project_root
+from planexec.workspace.projectroot import project_root, root_for_tests
 from planexec.workspace.state import locate
 
 
@@ -117,6 +117,18 @@ def contract_files(contract: Contract, root: Path) -> list[str]:
     ]
 
 
+def named_tests(contract: Contract) -> list[str]:
+    """Every test id that the contract names."""
+    named = [*target_ids(contract), *(test for check in contract.checks.values() for test in check.arguments.tests)]
+    return list(dict.fromkeys(named))
+
+
+def root_for(contract: Contract, start: Path, root: Path) -> str:
+    """The project root for a run that was started in ``start``: it holds every test that the contract names."""
+    examples = [check.arguments.example for check in contract.checks.values() if check.arguments.example]
+    return root_for_tests(start, root, [*named_tests(contract), *(each.file for each in examples if each.file)])
+
+
 def preflight(bench: Bench, contract: Contract) -> list[str]:
     """Tests that the contract names must exist, and the suite must be collectable. Returns the ids of all tests.
 
@@ -126,7 +138,7 @@ def preflight(bench: Bench, contract: Contract) -> list[str]:
         known = bench.harness.collect(tree)
     laid = {name.rsplit("/", 1)[-1] for name in contract.files}
     laid |= {check.arguments.at.rsplit("/", 1)[-1] for check in contract.checks.values()}
-    for name in (*target_ids(contract), *(t for c in contract.checks.values() for t in c.arguments.tests)):
+    for name in named_tests(contract):
         file = name.split("::")[0]
         if any(each == name or each.startswith((f"{name}[", f"{name}::", f"{name}/")) for each in known):
             continue

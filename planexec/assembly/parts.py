@@ -20,7 +20,7 @@ import platformdirs
 
 from planexec import __version__
 from planexec.assembly.configuration import Configuration, user_configuration, variables
-from planexec.assembly.contracts import contract_files, kept_contract, preflight
+from planexec.assembly.contracts import contract_files, kept_contract, preflight, root_for
 from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
 from planexec.core import events as e
@@ -45,7 +45,6 @@ from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.registry import Registry
 from planexec.workspace.copies import Workspace
 from planexec.workspace.gitview import synthesise
-from planexec.workspace.projectroot import project_root
 from planexec.workspace.repository import Repository
 from planexec.workspace.state import state_folder
 
@@ -184,7 +183,7 @@ def _place(contract: Contract, settings: Settings, repository: Repository) -> _P
     configuration, root = user_configuration(), repository.root
     asked = settings.sandbox if settings.sandbox != "auto" else configuration.sandbox or "auto"
     sandbox = choose(asked)
-    project = project_root(settings.repo, root) if settings.project is None else settings.project
+    project = root_for(contract, settings.repo, root) if settings.project is None else settings.project
     interpreter = discover(
         root, project=root / project, flag=settings.python, configured=configuration.python or None,
         contract=contract.environment.python or None, own_first=settings.own_interpreter_first,
@@ -319,7 +318,7 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
     repository = Repository.open(settings.repo)
     planner = _chosen(PLANNERS, settings.planner, "planner")()
     check = contract.reproduction
-    project = project_root(settings.repo, repository.root)
+    project = root_for(contract, settings.repo, repository.root)
     file = default_file(check, repository.tracked(), project) if check and check.arguments.example else ""
     state = RunState(
         goal=contract.goal, scope=contract.scope.label(), required_checks=contract.required_checks,

@@ -64,11 +64,15 @@ class Harness:
     def collect(self, tree: Path, ids: Sequence[str] = (), *, seconds: float = COLLECT_SECONDS) -> list[str]:
         """The ids of the tests in ``tree``. Raises EnvironmentFailure when they cannot be collected at all."""
         report, records = self._run("collect", tree, ids, seconds)
+        used = f"{self.interpreter.executable} ({self.interpreter.source})"
+        other = "make a .venv with what the project needs, or name an interpreter that has it with --python"
+        if records.of("foreign"):
+            raise EnvironmentFailure(
+                f"{records.of('foreign')[0]['text']}; run with {used}", f"pip install -e . ; or {other}"
+            )
         if not records.of("collected"):
             reason = report.environment_problem or next(iter(report.collection_errors.values()), "") or report.distrust
-            raise EnvironmentFailure(
-                f"the tests cannot be collected: {reason}", "run pytest in the project once, and see what it says"
-            )
+            raise EnvironmentFailure(f"the tests cannot be collected with {used}: {reason}", other)
         return report.collected
 
     def trace(self, tree: Path, ids: Sequence[str], *, watch: Sequence[str] = (), seconds: float) -> TraceReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from planexec.workspace.ignored import ENVIRONMENT_MARK
@@ -37,6 +37,20 @@ def project_root(start: Path, root: Path) -> str:
         return ""
     found = list(_below(root))
     return _relative(found[0], root) if len(found) == 1 else ""
+
+
+def root_for_tests(start: Path, root: Path, tests: Sequence[str]) -> str:
+    """`project_root`, or where tests lie outside of that (pytest cannot name those) the one that holds them all.
+
+    ``tests`` are ids relative to ``root``.
+    """
+    project = project_root(start, root)
+    files = [test.split("::")[0] for test in tests]
+    if not project or all(file == project or file.startswith(f"{project}/") for file in files):
+        return project
+    common = os.path.commonpath([os.path.dirname(file) for file in files])  # noqa: PTH120 - no path of this machine
+    folder = project_root(root / common, root)
+    return folder if not folder or f"{common}/".startswith(f"{folder}/") else ""
 
 
 def _relative(folder: Path, root: Path) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from planexec.workspace.projectroot import project_root
+from planexec.workspace.projectroot import project_root, root_for_tests
 
 
 def make(root: Path, *files: str) -> Path:
@@ -45,3 +45,21 @@ def test_a_start_outside_or_through_a_link(tmp_path: Path) -> None:
     assert project_root(tmp_path, root) == ""
     (tmp_path / "link").symlink_to(root / "backend")
     assert project_root(tmp_path / "link", root) == "backend"
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ([], "backend"),
+        (["backend/tests/test_a.py::test_a", "backend/tests/sub"], "backend"),
+        (["tests/test_top.py::test_a"], ""),
+        (["tests/test_top.py", "backend/tests/test_a.py"], ""),
+        (["worker/tests/test_w.py::test_a"], "worker"),
+        (["worker/tests/test_w.py::test_a", "worker/test_x.py"], "worker"),
+        (["worker/tests/test_w.py::test_a", "backend/test_x.py"], ""),
+        (["backend2/test_x.py"], ""),
+    ],
+)
+def test_tests_that_are_named_lie_in_the_project_root(tests: list[str], expected: str, tmp_path: Path) -> None:
+    make(tmp_path, "pyproject.toml", "backend/setup.py", "worker/setup.py", "tests/test_top.py", "backend2/test_x.py")
+    assert root_for_tests(tmp_path / "backend", tmp_path, tests) == expected
