@@ -13,6 +13,7 @@ from . import failures, options
 from .bodies import NOT_RUN, PASSED, RAISED, Bodies
 from .canary import make_canary
 from .channel import Channel
+from .djangotests import DjangoTests, settings_module
 from .integrity import Guard, HookGuard
 from .places import Project
 from .selection import Selection
@@ -96,12 +97,29 @@ class Recorder:
         if self.pause is not None:
             self.pause(early_config, args)
         options.settle(early_config.known_args_namespace, self.order.mode == "collect")
+        self.set_up_django(early_config)
         outcome = yield
         error = outcome.excinfo  # type: ignore[attr-defined]
         if error is not None:
             self.conftest_failed(error[1])
         else:
             options.tolerate(parser, args)
+
+    def set_up_django(self, config: Any) -> None:
+        """Where the tests are those of ``manage.py test`` and nothing else sets Django up."""
+        settings = settings_module(self.project, self.manager)
+        if not settings:
+            return
+        tests = DjangoTests(settings, self.environment_lacks, self.order.mode == "collect")
+        self.manager.register(tests, "planexec-django")
+        try:
+            tests.set_up(config)
+        except Exception as error:
+            self.collection_error("manage.py", "%s: %s" % (failures.exception_name(type(error)), error), error)
+
+    def environment_lacks(self, text: str) -> None:
+        """Tell the host what stands in the way of running any test."""
+        self.order.channel.emit("environment", text=text)
 
     def conftest_failed(self, error: Any) -> None:
         """A ``conftest.py`` that cannot be imported ends the run before it begins: say which and why."""
