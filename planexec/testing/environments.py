@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+
 from planexec.testing.probe import distribution_version
 
 MARK = "pyvenv.cfg"
@@ -36,7 +38,7 @@ def poetry(folder: Path, env: Mapping[str, str]) -> list[Path]:
     if not table and "poetry" not in backend and not (folder / "poetry.lock").is_file():
         return []
     name = _table(project, "project").get("name") or table.get("name") or "non-package-mode"
-    own = re.sub(r'[ $`!*@"\\\r\n\t]', "_", str(name).lower())[:42] + "-" + _short_hash(_real(folder))
+    own = re.sub(r'[ $`!*@"\\\r\n\t]', "_", canonicalize_name(str(name)))[:42] + "-" + _short_hash(_real(folder))
     home = _poetry_home(env)
     chosen = str(_table(toml(home / "envs.toml"), own).get("minor", ""))
     found = [each for each in _below(home) if each.name.startswith(f"{own}-py")]

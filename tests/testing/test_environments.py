@@ -31,12 +31,12 @@ def project(tmp_path: Path) -> Path:
 def test_the_environments_of_poetry(project: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     env = {"HOME": str(home)}
-    own = f"my_project-{short(str(project))}"
+    own = f"my-project_x-{short(str(project))}"
     kept = home / ".cache" / "pypoetry" / "virtualenvs"
     old, new = environment(kept / f"{own}-py3.9"), environment(kept / f"{own}-py3.12")
-    environment(kept / "my_project-AAAAAAAA-py3.11")
+    environment(kept / "my-project_x-AAAAAAAA-py3.11")
     assert environments.poetry(project, env) == []  # not one of poetry's projects
-    write(project, {"pyproject.toml": '[tool.poetry]\nname = "My Project"\n'})
+    write(project, {"pyproject.toml": '[tool.poetry]\nname = "My.Project x"\n'})
     assert environments.poetry(project, env) == [new, old]
     (kept / "envs.toml").write_text(f'[{own}]\nminor = "3.9"\npatch = "3.9.1"\n')
     assert environments.poetry(project, env) == [old, new]
