@@ -122,8 +122,9 @@ def search(request: SearchRequest, *judges: Judge) -> SearchResult:
 def seconds_allowed(report: TestReport, ids: Iterable[str], base: TestReport | None = None) -> float:
     """Seconds for one run of ``ids`` on a candidate: ten times what they took in ``report``, between 2 and 20.
 
-    What the whole suite takes beside its tests in ``base`` (imports, a framework's set-up) is allowed twice on top,
-    up to 20 in all. A candidate that hangs costs all of it, so a limit that is far above the usual time makes a search slow.
+    What the whole suite takes beside its tests in ``base`` (imports, a framework's set-up) is allowed twice on
+    top, up to 20 in all. A candidate that hangs costs all of it, so a limit that is far above the usual time makes a
+    search slow.
     """
     usual = sum(report.outcomes[test].seconds for test in ids if test in report.outcomes)
     beside = base.seconds - sum(each.seconds for each in base.outcomes.values()) if base else 0.0
