@@ -30,6 +30,7 @@ from planexec.core.errors import ConflictError, UsageError
 from planexec.core.plan import as_json
 from planexec.core.state import BLOCKED, FAILED, SUCCEEDED, WAITING, RunState
 from planexec.journal.runlog import events_of
+from planexec.testing.discovery import named_here
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Options:
 
     def settings(self) -> Settings:
         """What the assembly needs."""
-        return Settings(self.repo, self.planner, self.executor, self.sandbox, self.python, self.dry_run, self.apply)
+        python = named_here(self.python, Path())
+        return Settings(self.repo, self.planner, self.executor, self.sandbox, python, self.dry_run, self.apply)
 
 
 def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -> int:

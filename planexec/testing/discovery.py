@@ -53,6 +53,15 @@ class Surroundings:
         return self.env.get("PATH", os.defpath)
 
 
+def named_here(text: str | None, folder: Path) -> str | None:
+    """What a person wrote behind ``--python`` in ``folder``: a path that exists from there is that one, as a shell has
+    it; links are kept, for an environment's program is one.
+    """
+    if text and os.sep in text and (folder / text).exists():
+        return os.path.normpath((folder / text).absolute())
+    return text
+
+
 def candidates(around: Surroundings) -> Iterator[tuple[str, list[Candidate]]]:
     """Every rule in its order with the places that it names."""
     for name, rule in RULES.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planexec.core.errors import UsageError
-from planexec.testing.discovery import RULES, Surroundings
+from planexec.testing.discovery import RULES, Surroundings, named_here
 from planexec.testing.interpreter import Interpreter, attempts, discover
 
 HERE = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
@@ -201,3 +201,11 @@ def test_a_contract_cannot_have_a_program_of_the_repository_started(tmp_path: Pa
     with pytest.raises(UsageError, match="not run outside of the sandbox"):
         discover(tmp_path, contract="tool", env=EMPTY)
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_path_behind_the_flag_counts_from_where_it_was_written(tmp_path: Path, environment: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "env").symlink_to(environment)
+    assert named_here("../env/bin/python", tmp_path / "sub") == str(tmp_path / "env" / "bin" / "python")
+    assert named_here("env/bin/python", tmp_path / "sub") == "env/bin/python"  # looked up in the project
+    assert named_here("python3", tmp_path) == "python3" and named_here(None, tmp_path) is None
