@@ -168,12 +168,12 @@ class _Doctor:
                 known = it.harness.collect(tree)
             self.progress(f"running {len(known)} tests twice")
             first, second = it.baseline()
-        self._judge(known, first, second, interpreter)
+        self._judge(known, first, second)
         return _measured(known, first, second)
 
-    def _judge(self, known: list[str], first: TestReport, second: TestReport, interpreter: Interpreter) -> None:
+    def _judge(self, known: list[str], first: TestReport, second: TestReport) -> None:
         """One line of advice for each thing that is wrong with the suite."""
-        used = f"the tests ran with {interpreter.executable} ({interpreter.source})"
+        used = f"the tests ran with {first.interpreter}"
         make = "make a .venv with what they need, or name the interpreter with --python"
         if not known:
             self.wrong(EnvironmentFailure(f"no test was found in {self._project or 'the repository'}", make))

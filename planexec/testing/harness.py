@@ -64,7 +64,7 @@ class Harness:
     def collect(self, tree: Path, ids: Sequence[str] = (), *, seconds: float = COLLECT_SECONDS) -> list[str]:
         """The ids of the tests in ``tree``. Raises EnvironmentFailure when they cannot be collected at all."""
         report, records = self._run("collect", tree, ids, seconds)
-        used = f"{self.interpreter.executable} ({self.interpreter.source})"
+        used = self._used()
         other = "make a .venv with what the project needs, or name an interpreter that has it with --python"
         if records.of("foreign"):
             raise EnvironmentFailure(
@@ -100,6 +100,9 @@ class Harness:
             command = layout.command(mounts, seconds=seconds)
             cwd = layout.sandbox.locate(layout.root, mounts)
             return layout.sandbox.run(replace(command, argv=tuple(argv), cwd=cwd))
+
+    def _used(self) -> str:
+        return f"{self.interpreter.executable} ({self.interpreter.source})"
 
     @property
     def project(self) -> str:
@@ -140,7 +143,8 @@ class Harness:
             result = layout.sandbox.run(layout.command(mounts, stdin=stdin, seconds=seconds))
             records = reading.parse(reading.read_file(private / "channel" / REPORT), key)
         records = self._ids.translated(records, canary)
-        return assemble(records, result, canary), records
+        report = assemble(records, result, canary)
+        return msgspec.structs.replace(report, interpreter=self._used()), records
 
 
 def canary_name() -> str:
