@@ -184,9 +184,10 @@ def _place(contract: Contract, settings: Settings, repository: Repository) -> _P
     asked = settings.sandbox if settings.sandbox != "auto" else configuration.sandbox or "auto"
     sandbox = choose(asked)
     project = root_for(contract, settings.repo, root) if settings.project is None else settings.project
+    own = settings.own_interpreter_first  # a fixture has its packages beside planexec, not where the user's projects do
     interpreter = discover(
-        root, project=root / project, flag=settings.python, configured=configuration.python or None,
-        contract=contract.environment.python or None, own_first=settings.own_interpreter_first,
+        root, project=root / project, flag=settings.python, configured=None if own else configuration.python or None,
+        contract=contract.environment.python or None, own_first=own,
     )  # fmt: skip
     folder = state_folder(root)
     store = ArtifactStore(folder / "artifacts")
@@ -254,6 +255,7 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
         "python": ".".join(map(str, run.interpreter.version)),
         PROJECT: steps.bench.project,
         "tests": str(len(tests)),
+        "pass_env": ", ".join(steps.bench.harness.variables),
         PYTHON: str(run.interpreter.executable),
         SANDBOX: run.sandbox.name,
         "mode": settings.mode,

@@ -115,6 +115,11 @@ class Harness:
         return self._layout.interpreter
 
     @property
+    def variables(self) -> list[str]:
+        """The names of what is added to the environment."""
+        return sorted(self._layout.env)
+
+    @property
     def sandbox(self) -> Sandbox:
         """Where everything of the target runs."""
         return self._layout.sandbox

@@ -33,6 +33,7 @@ def test_the_project_root_is_recorded_and_used_again(tmp_path: Path) -> None:
         begin(run, contract, settings, text)
         state = run.log.state
     assert (state.settings["project"], state.settings["tests"]) == ("backend", "4")
+    assert state.settings["pass_env"] == ", ".join(QUIET)
     assert state.settings["interpreter"].endswith("(the user's configuration)")
     assert state.baseline["outcomes"] == {"passed": 3, "failed": 1} and state.baseline["flaky"] == []
     assert "running the suite twice on the base" in told
