@@ -140,9 +140,18 @@ def make_repository(folder: Path, files: Mapping[str, str] = SHOP) -> Path:
     return folder.resolve()
 
 
-def make_bench(folder: Path, files: Mapping[str, str] = SHOP, suite_seconds: float = 60.0) -> Bench:
-    """A bench on a repository below ``folder``, with this interpreter and the real sandbox."""
+def make_bench(
+    folder: Path,
+    files: Mapping[str, str] = SHOP,
+    suite_seconds: float = 60.0,
+    ignored: Mapping[str, bytes] | None = None,
+) -> Bench:
+    """A bench on a repository below ``folder``, with this interpreter and the real sandbox; ``ignored`` files are
+    there, but not committed.
+    """
     root = make_repository(folder / f"shop-{secrets.token_hex(3)}", files)
+    for name, content in (ignored or {}).items():
+        (root / name).write_bytes(content)
     store = ArtifactStore(folder / "artifacts")
     workspace = Workspace.create(Repository.open(root), folder / "cache", secrets.token_hex(4), store)
     harness = Harness(choose("bubblewrap"), discover(root, flag=sys.executable), root, workspace.mounts, env=QUIET)

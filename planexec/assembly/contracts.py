@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from planexec.journal.artifacts import ArtifactStore
 from planexec.testing.bench import Bench
 from planexec.tools.investigate import target_ids
 from planexec.verifiers.registry import plugins
+from planexec.workspace.projectroot import project_root, root_for_tests
+from planexec.workspace.state import locate
 
 
 def load_contract(path: Path) -> Contract:
@@ -56,6 +59,34 @@ def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
     return read_contract(text, "contract.yaml"), text
 
 
+def repository_ids(tests: Sequence[str], start: Path) -> list[str]:
+    """Test ids as a person gives them in ``start``, a folder of the repository, relative to the repository's root.
+
+    The file of an id is looked for from ``start``, the root and the project root, in this order; one that is nowhere
+    counts from the root. Raises UsageError for an id that leaves the repository.
+    """
+    root = locate(start).root
+    start = start.resolve()
+    bases = dict.fromkeys((start, root, root / project_root(start, root)))
+    found = []
+    for test in tests:
+        file, sign, rest = test.partition("::")
+        places = [_normal(base / file, root) for base in bases]
+        place = next((each for each in places if each.exists()), places[0] if ".." in Path(file).parts else root / file)
+        if not place.is_relative_to(root):
+            raise UsageError(
+                f"the test '{test}' lies outside of the repository {root}", "name a test of the repository"
+            )
+        found.append(place.relative_to(root).as_posix() + sign + rest)
+    return found
+
+
+def _normal(path: Path, root: Path) -> Path:
+    """Without ``..``; a path that reaches the repository through a link counts as inside."""
+    place = Path(os.path.normpath(path))
+    return place if place.is_relative_to(root) else place.parent.resolve() / place.name
+
+
 def kept_contract(state: RunState, store: ArtifactStore) -> Contract:
     """The contract of a run as it was when the run began, whatever became of its files since. Raises JournalError."""
     text = store.get(state.contract).decode()
@@ -86,15 +117,28 @@ def contract_files(contract: Contract, root: Path) -> list[str]:
     ]
 
 
-def preflight(bench: Bench, contract: Contract) -> None:
-    """Tests that the contract names must exist, and the suite must be collectable. Raises UsageError,
-    EnvironmentFailure.
+def named_tests(contract: Contract) -> list[str]:
+    """Every test id that the contract names."""
+    named = [*target_ids(contract), *(test for check in contract.checks.values() for test in check.arguments.tests)]
+    return list(dict.fromkeys(named))
+
+
+def root_for(contract: Contract, start: Path, root: Path) -> str:
+    """The project root for a run that was started in ``start``: it holds every test that the contract names."""
+    examples = [check.arguments.example for check in contract.checks.values() if check.arguments.example]
+    return root_for_tests(start, root, [*named_tests(contract), *(each.file for each in examples if each.file)])
+
+
+def preflight(bench: Bench, contract: Contract) -> list[str]:
+    """Tests that the contract names must exist, and the suite must be collectable. Returns the ids of all tests.
+
+    Raises UsageError, EnvironmentFailure.
     """
     with bench.tree() as tree:
         known = bench.harness.collect(tree)
     laid = {name.rsplit("/", 1)[-1] for name in contract.files}
     laid |= {check.arguments.at.rsplit("/", 1)[-1] for check in contract.checks.values()}
-    for name in (*target_ids(contract), *(t for c in contract.checks.values() for t in c.arguments.tests)):
+    for name in named_tests(contract):
         file = name.split("::")[0]
         if any(each == name or each.startswith((f"{name}[", f"{name}::", f"{name}/")) for each in known):
             continue
@@ -107,6 +151,7 @@ def preflight(bench: Bench, contract: Contract) -> None:
             f"there is no test '{name}'",
             f"did you mean '{near[0]}'?" if near else "ids look like tests/test_x.py::test_y",
         )
+    return known
 
 
 def _collected(file: str, known: Sequence[str]) -> bool:

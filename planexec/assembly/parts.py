@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +19,12 @@ from typing import TypeVar
 import platformdirs
 
 from planexec import __version__
-from planexec.assembly.contracts import contract_files, kept_contract, preflight
+from planexec.assembly.configuration import Configuration, user_configuration, variables
+from planexec.assembly.contracts import contract_files, kept_contract, preflight, root_for
 from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
 from planexec.core import events as e
-from planexec.core.contract import Contract
+from planexec.core.contract import RELATED_TESTS, Contract
 from planexec.core.errors import ConflictError, EnvironmentFailure, PlanexecError, UsageError
 from planexec.core.example import default_file
 from planexec.core.plan import Proposal
@@ -36,7 +38,7 @@ from planexec.journal.runlog import RunLock, RunLog, events_of, resolve, seconds
 from planexec.planners.workflow import REGRESSION_FILE, WorkflowPlanner
 from planexec.sandbox.choose import choose
 from planexec.sandbox.interface import Sandbox
-from planexec.testing.bench import Bench
+from planexec.testing.bench import Bench, flaky
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
 from planexec.tools.toolbox import Toolbox
@@ -49,7 +51,7 @@ from planexec.workspace.state import state_folder
 PLANNERS: dict[str, Callable[[], Planner]] = {"workflow": WorkflowPlanner}
 EXECUTORS: dict[str, Callable[[], Executor]] = {"workflow": WorkflowExecutor}
 SHOWN_DIRTY = 10
-PYTHON, SANDBOX = "python_path", "sandbox_name"
+PYTHON, SANDBOX, PROJECT = "python_path", "sandbox_name", "project"
 """Settings with which an interrupted run is taken up again."""
 APPLY, KEEP, DRY_RUN = "apply", "keep", "dry-run"
 _T = TypeVar("_T")
@@ -60,7 +62,7 @@ class Settings:
     """What a person may choose on the command line.
 
     ``apply`` is whether a proven patch goes to the working tree; ``own_interpreter_first`` is for fixtures that ship
-    with planexec.
+    with planexec. ``project`` is the project root relative to the repository's; None looks for it from ``repo`` up.
     """
 
     repo: Path
@@ -71,6 +73,7 @@ class Settings:
     dry_run: bool = False
     apply: bool = True
     own_interpreter_first: bool = False
+    project: str | None = None
 
     @property
     def mode(self) -> str:
@@ -129,7 +132,7 @@ def resumed(name: str, repo: Path, progress: Callable[[str], None]) -> Iterator[
     chosen = state.settings
     settings = Settings(
         repo, chosen["planner"], chosen["executor"], chosen[SANDBOX], chosen[PYTHON], chosen["mode"] == DRY_RUN,
-        chosen["mode"] == APPLY,
+        chosen["mode"] == APPLY, project=chosen.get(PROJECT, ""),
     )  # fmt: skip
     place = _place(contract, settings, repository)
     with _locked(place, state.run_id) as log:
@@ -151,6 +154,8 @@ def take_up(run: Run) -> None:
     """Put the scratch tree back to what the journal says, and write that the run goes on."""
     run.controller.steps.restore(run.log.state.snapshot)
     run.log.record(e.RunResumed(__version__))
+    if not run.log.state.baseline:
+        _measure(run)
 
 
 def _copies_of(state: RunState, store: ArtifactStore) -> Workspace:
@@ -170,16 +175,23 @@ class _Place:
     interpreter: Interpreter
     folder: Path
     store: ArtifactStore
+    project: str
+    configuration: Configuration
 
 
 def _place(contract: Contract, settings: Settings, repository: Repository) -> _Place:
-    sandbox = choose(settings.sandbox)
+    configuration, root = user_configuration(), repository.root
+    asked = settings.sandbox if settings.sandbox != "auto" else configuration.sandbox or "auto"
+    sandbox = choose(asked)
+    project = root_for(contract, settings.repo, root) if settings.project is None else settings.project
+    own = settings.own_interpreter_first  # a fixture has its packages beside planexec, not where the user's projects do
     interpreter = discover(
-        repository.root, flag=settings.python, contract=contract.environment.python or None,
-        own_first=settings.own_interpreter_first,
+        root, project=root / project, flag=settings.python, configured=None if own else configuration.python or None,
+        contract=contract.environment.python or None, own_first=own,
     )  # fmt: skip
-    folder = state_folder(repository.root)
-    return _Place(repository, sandbox, interpreter, folder, ArtifactStore(folder / "artifacts"))
+    folder = state_folder(root)
+    store = ArtifactStore(folder / "artifacts")
+    return _Place(repository, sandbox, interpreter, folder, store, project, configuration)
 
 
 @contextmanager
@@ -214,7 +226,10 @@ def _assembled(
     seconds: float,
 ) -> Run:
     git = synthesise(place.repository, workspace.folder / "git") if place.sandbox.remaps else []
-    harness = Harness(place.sandbox, place.interpreter, place.repository.root, [*git, *workspace.mounts])
+    harness = Harness(
+        place.sandbox, place.interpreter, place.repository.root, [*git, *workspace.mounts],
+        env=variables(place.configuration), project=place.project,
+    )  # fmt: skip
     bench = Bench(workspace, harness, place.store, contract.limits.suite_seconds)
     deadline = time.monotonic() + seconds
     steps = StepRunner(
@@ -228,7 +243,7 @@ def _assembled(
 def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
     """Check that the tests can be run at all, then write the run's first event."""
     steps = run.controller.steps
-    preflight(steps.bench, contract)
+    tests = preflight(steps.bench, contract)
     base = run.workspace.base
     check = contract.reproduction
     chosen = {
@@ -238,11 +253,16 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
         "sandbox": run.sandbox.describe(),
         "interpreter": f"{run.interpreter.executable} ({run.interpreter.source})",
         "python": ".".join(map(str, run.interpreter.version)),
+        PROJECT: steps.bench.project,
+        "tests": str(len(tests)),
+        "pass_env": ", ".join(steps.bench.harness.variables),
         PYTHON: str(run.interpreter.executable),
         SANDBOX: run.sandbox.name,
         "mode": settings.mode,
         "planexec": __version__,
-        REGRESSION_FILE: default_file(check, base.entries) if check and check.arguments.example else "",
+        REGRESSION_FILE: default_file(check, base.entries, steps.bench.project)
+        if check and check.arguments.example
+        else "",
     }
     run.log.record(
         e.RunStarted(
@@ -265,6 +285,20 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
             contract_files={name: run.store.put(content) for name, content in contract.files.items()},
         )
     )
+    _measure(run)
+
+
+def _measure(run: Run) -> None:
+    """Tell how the whole suite does on the base, where a check will ask for that anyway: the two runs are kept."""
+    steps = run.controller.steps
+    checks = steps.contract.checks.values()
+    if not any(check.kind == RELATED_TESTS and not check.arguments.tests for check in checks):
+        return
+    steps.progress("running the suite twice on the base")
+    first, second = steps.bench.baseline()
+    counts: Counter[str] = Counter(outcome.status for outcome in first.outcomes.values())
+    problem = first.distrust or second.distrust
+    run.log.record(e.BaseMeasured(dict(counts), round(first.seconds, 3), tuple(flaky(first, second)), problem))
 
 
 def refuse_dirty(repository: Repository, own: Collection[str] = ()) -> None:
@@ -286,7 +320,8 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
     repository = Repository.open(settings.repo)
     planner = _chosen(PLANNERS, settings.planner, "planner")()
     check = contract.reproduction
-    file = default_file(check, repository.tracked()) if check and check.arguments.example else ""
+    project = root_for(contract, settings.repo, repository.root)
+    file = default_file(check, repository.tracked(), project) if check and check.arguments.example else ""
     state = RunState(
         goal=contract.goal, scope=contract.scope.label(), required_checks=contract.required_checks,
         settings={REGRESSION_FILE: file}, replans_left=contract.limits.replan_budget,

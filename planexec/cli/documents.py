@@ -30,6 +30,7 @@ def run_document(state: RunState, history: History, patch: dict[str, Any], *, li
         "replans_left": state.replans_left,
         "base": state.base,
         "settings": state.settings,
+        "baseline": state.baseline,
         "contract_digest": state.contract_digest,
         "checks": {name: _check(check) for name, check in state.checks.items()},
         "required_checks": state.required_checks,

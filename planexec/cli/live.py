@@ -67,7 +67,9 @@ def told(event: e.AnyEvent) -> str:
     """An event as a line for people; empty for those that say nothing new."""
     match event:
         case e.RunStarted():
-            return f"run {event.run_id} on {event.base['commit'][:12]}, {event.settings['sandbox']}"
+            return f"run {event.run_id} on {event.base['commit'][:12]}{_tests(event)}; {event.settings['sandbox']}"
+        case e.BaseMeasured():
+            return f"base: {measured(event)}"
         case e.RunResumed():
             return "resumed"
         case e.PlanAccepted():
@@ -99,3 +101,21 @@ def told(event: e.AnyEvent) -> str:
             return f"{event.status}: {event.message}"
         case _:
             return ""
+
+
+def _tests(event: e.RunStarted) -> str:
+    """What will be run, where and with what."""
+    if "tests" not in event.settings:
+        return ""
+    chosen = event.settings
+    where = chosen["project"] or "the repository's root"
+    return f"; {chosen['tests']} tests in {where}, Python {chosen['python']}: {chosen['interpreter']}"
+
+
+def measured(event: e.BaseMeasured) -> str:
+    """How the suite does on the base."""
+    counts = ", ".join(f"{count} {status}" for status, count in event.outcomes.items()) or "no test ran"
+    flaky = f"; flaky, and not counted: {', '.join(event.flaky[:5])}" if event.flaky else ""
+    more = f" and {len(event.flaky) - 5} more" if len(event.flaky) > 5 else ""
+    problem = f"; {event.problem}" if event.problem else ""
+    return f"{counts} in {event.seconds:.1f} s{flaky}{more}{problem}"

@@ -157,6 +157,20 @@ def validate(
     _leave(lambda: inspecting.validate(contract, schema, as_json))
 
 
+@app.command()
+def doctor(
+    repo: Repo = Path(),
+    python: Python = None,
+    sandbox: Sandbox = "auto",
+    tests: Annotated[bool, typer.Option("--tests/--no-tests", help="Run the whole suite twice in the sandbox.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Say whether planexec can work on this repository: sandbox, git, interpreter, tests; and if not, why."""
+    from planexec.cli import examining
+
+    _leave(lambda: examining.doctor(repo, python, sandbox, tests, as_json))
+
+
 @app.callback(invoke_without_command=True)
 def _global(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planexec.assembly.contracts import contract_for_tests, load_contract
+from planexec.assembly.contracts import contract_for_tests, load_contract, repository_ids
 from planexec.assembly.parts import (
     APPLY,
     DRY_RUN,
@@ -30,6 +30,7 @@ from planexec.core.errors import ConflictError, UsageError
 from planexec.core.plan import as_json
 from planexec.core.state import BLOCKED, FAILED, SUCCEEDED, WAITING, RunState
 from planexec.journal.runlog import events_of
+from planexec.testing.discovery import named_here
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Options:
 
     def settings(self) -> Settings:
         """What the assembly needs."""
-        return Settings(self.repo, self.planner, self.executor, self.sandbox, self.python, self.dry_run, self.apply)
+        python = named_here(self.python, Path())
+        return Settings(self.repo, self.planner, self.executor, self.sandbox, python, self.dry_run, self.apply)
 
 
 def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -> int:
@@ -73,7 +75,7 @@ def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -
 def fix(tests: list[str], options: Options) -> int:
     """Make a contract of failing tests, and run it."""
     settings = options.settings()
-    contract, text = contract_for_tests(tests)
+    contract, text = contract_for_tests(repository_ids(tests, options.repo))
     return _drive(contract, text, options, settings)
 
 

@@ -183,7 +183,8 @@ class StepRunner:
         files = {change.path: change.after.digest for change in candidate.tests if change.after is not None}
         ids = check.arguments.tests
         if check.arguments.example is not None:
-            ids = (regression_id(check, default_file(check, candidate.base.entries)),)
+            file = default_file(check, candidate.base.entries, self.bench.project)
+            ids = (regression_id(check, file),)
         return Frozen(files, ids, step.id)
 
     def _fail(

@@ -175,6 +175,19 @@ class RunStarted(Event, frozen=True, tag="run_started"):
     contract_files: dict[str, str] = {}
 
 
+class BaseMeasured(Event, frozen=True, tag="base_measured"):
+    """The whole suite ran twice on the base: how many tests have which status, how long it takes, what is flaky.
+
+    ``seconds`` are those of the first run. ``flaky`` are the ids on which the two runs disagree. ``problem`` is one
+    line when a run is no evidence.
+    """
+
+    outcomes: dict[str, int]
+    seconds: float
+    flaky: tuple[str, ...] = ()
+    problem: str = ""
+
+
 class ProposalRefused(Event, frozen=True, tag="proposal_refused"):
     """A proposal broke the rules: it costs a correction turn, not the budget (R19)."""
 
@@ -386,6 +399,7 @@ AnyEvent = (
     | RunEnded
     | RunInterrupted
     | RunResumed
+    | BaseMeasured
     | ApplyIntended
     | ApplyEnded
 )

@@ -46,12 +46,17 @@ def regression_id(check: Check, file: str) -> str:
     return f"{file}::{within}{regression_name(check)}"
 
 
-def default_file(check: Check, paths: Collection[str]) -> str:
-    """Where the regression test goes when the example does not say: beside the project's tests, under a free name."""
+def default_file(check: Check, paths: Collection[str], project: str = "") -> str:
+    """Where the regression test goes when the example does not say: beside the project's tests, under a free name.
+
+    ``project`` is the project root, relative like all ``paths``; empty for the repository's root.
+    """
     example = _example(check)
     if example.file:
         return example.file
-    folder = next((f"{name}/" for name in ("tests", "test") if any(p.startswith(f"{name}/") for p in paths)), "")
+    root = f"{project}/" if project else ""
+    folders = [f"{root}{name}/" for name in ("tests", "test")]
+    folder = next((each for each in folders if any(path.startswith(each) for path in paths)), root)
     stem = f"{folder}test_{re.sub(r'[^0-9A-Za-z]+', '_', check.name).strip('_').lower()}"
     number, path = 1, f"{stem}.py"
     while path in paths:

@@ -347,6 +347,12 @@ def _run_interrupted(state: RunState, event: e.RunInterrupted) -> RunState:
     return replace(state, reason=f"interrupted by {event.signal}")
 
 
+def _base_measured(state: RunState, event: e.BaseMeasured) -> RunState:
+    _running(state)
+    told = {"outcomes": event.outcomes, "seconds": event.seconds, "flaky": list(event.flaky), "problem": event.problem}
+    return replace(state, baseline=told)
+
+
 def _run_resumed(state: RunState, event: e.RunResumed) -> RunState:
     _running(state)
     return replace(state, reason="")
@@ -386,6 +392,7 @@ _REDUCERS: dict[type[e.Event], Callable[[RunState, Any], RunState]] = {
     e.RunEnded: _run_ended,
     e.RunInterrupted: _run_interrupted,
     e.RunResumed: _run_resumed,
+    e.BaseMeasured: _base_measured,
     e.ApplyIntended: _apply_intended,
     e.ApplyEnded: _apply_ended,
 }

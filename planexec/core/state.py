@@ -110,6 +110,7 @@ class RunState(msgspec.Struct, frozen=True):
     apply: str = ""
     apply_changes: str = ""
     apply_root: str = ""
+    baseline: dict[str, Any] = {}
 
     def step(self, name: str) -> Step:
         """The step of the present plan with this id. Raises KeyError."""

@@ -43,10 +43,10 @@ class SearchRequest:
     ``sources`` are the files of the repository by path (posix, relative): those that ``editable`` allows are changed,
     all are donors. ``failing`` must pass on a survivor, then ``covering`` (which pass on the base). ``seconds`` and
     ``candidates`` bound the whole search, ``judgement_seconds`` one run of the failing tests, ``covering_seconds`` one
-    of the covering ones. After the first survivor up to ``further`` candidates of its neighbourhood are judged, for at
-    most ``further_seconds``, so that other patches that pass are known: where they do something else, the chosen one
-    is doubtful. ``expected`` holds reprs of the values that the failing tests ask for. ``progress`` is told candidates
-    judged and survivors.
+    of the covering ones. After the first survivor up to ``further`` candidates of its neighbourhood are judged, for
+    some times what finding it took and at most ``further_seconds``, so that other patches that pass are known: where
+    they do something else, the chosen one is doubtful. ``expected`` holds reprs of the values that the failing tests
+    ask for. ``progress`` is told candidates judged and survivors.
     """
 
     sources: Mapping[str, bytes]
@@ -121,13 +121,16 @@ def search(request: SearchRequest, *judges: Judge) -> SearchResult:
     return hunt.result()
 
 
-def seconds_allowed(report: TestReport, ids: Iterable[str]) -> float:
+def seconds_allowed(report: TestReport, ids: Iterable[str], base: TestReport | None = None) -> float:
     """Seconds for one run of ``ids`` on a candidate: ten times what they took in ``report``, between 2 and 20.
 
-    A candidate that hangs costs all of it, so a limit that is far above the usual time makes a search slow.
+    What the whole suite takes beside its tests in ``base`` (imports, a framework's set-up) is allowed twice on
+    top, up to 20 in all. A candidate that hangs costs all of it, so a limit that is far above the usual time makes a
+    search slow.
     """
     usual = sum(report.outcomes[test].seconds for test in ids if test in report.outcomes)
-    return min(20.0, max(2.0, 10.0 * usual))
+    beside = base.seconds - sum(each.seconds for each in base.outcomes.values()) if base else 0.0
+    return min(20.0, max(2.0, 10.0 * usual) + 2.0 * max(0.0, beside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +251,8 @@ class _Hunt:
         """Whether enough was judged since the first survivor."""
         request = self.request
         many = self.tried >= self.first_found + request.further
-        return many or time.monotonic() > self.found_at + request.further_seconds
+        allowed = min(request.further_seconds, 10.0 + 3 * (self.found_at - self.started))
+        return many or time.monotonic() > self.found_at + allowed
 
     def result(self) -> SearchResult:
         """The survivors ranked: sound shapes first, then by rank, size of the change and suspicion."""

@@ -134,6 +134,11 @@ class Bench:
             return list(pool.map(lambda _: self.run(changes, ids), range(times)))
 
     @property
+    def project(self) -> str:
+        """The project root relative to the repository's root, posix; empty when they are the same."""
+        return self.harness.project
+
+    @property
     def workers(self) -> int:
         """How many runs may go on at once without sharing ports or temporary files."""
         return max(os.cpu_count() or 1, 1) if self.harness.sandbox.remaps else 1
@@ -144,6 +149,18 @@ class Bench:
         return any(
             name in report.outcomes and report.outcomes[name].status in {"failed", "error"} for report in reports
         )
+
+
+def flaky(first: TestReport, second: TestReport) -> list[str]:
+    """The ids on which two runs of the same tree disagree, sorted."""
+    names = {*first.outcomes, *second.outcomes}
+    return sorted(name for name in names if status_of(first, name) != status_of(second, name))
+
+
+def status_of(report: TestReport, name: str) -> str:
+    """The status of a test in a run; ``missing`` where it has none."""
+    outcome = report.outcomes.get(name)
+    return outcome.status if outcome else "missing"
 
 
 def select(report: TestReport, name: str) -> list[TestOutcome]:

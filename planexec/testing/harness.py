@@ -19,6 +19,7 @@ from planexec.testing.interpreter import Interpreter
 from planexec.testing.layout import INSIDE_CHANNEL, INSIDE_PRIVATE, Layout, private_folder
 from planexec.testing.outcomes import Frame, Sighting, TestReport, TraceReport
 from planexec.testing.records import Records
+from planexec.testing.testids import IdTranslator
 from planexec.testing.warmjudge import WarmJudge
 
 OUTPUT_CHARACTERS = 40_000
@@ -31,9 +32,10 @@ REPORT = "report.jsonl"
 class Harness:
     """Runs tests of trees that stand in for the repository at ``root``.
 
-    A tree is mounted writable at ``root``; ``mounts`` come after it (large ignored folders, environments). Test ids are
-    pytest node ids relative to ``root``; a class, a file, a folder or a test without its parameters may stand for all
-    of its tests. ``env`` is added to the environment (what the person asked to pass through).
+    A tree is mounted writable at ``root``; ``mounts`` come after it (large ignored folders, environments). Tests run in
+    the ``project`` root (relative to ``root``, posix), commands at ``root``. Test ids are pytest node ids relative to
+    ``root``; a class, a file, a folder or a test without its parameters may stand for all of its tests. ``env`` is
+    added to the environment (what the person asked to pass through).
     """
 
     def __init__(
@@ -45,8 +47,11 @@ class Harness:
         limits: Limits | None = None,
         *,
         env: Mapping[str, str] | None = None,
+        project: str = "",
     ) -> None:
-        self._layout = Layout(sandbox, interpreter, root, tuple(mounts), limits or Limits(), dict(env or {}))
+        self._ids = IdTranslator(project)
+        given = dict(env or {})
+        self._layout = Layout(sandbox, interpreter, root, tuple(mounts), limits or Limits(), given, self._ids.project)
 
     def run(self, tree: Path, ids: Sequence[str] = (), *, seconds: float) -> TestReport:
         """Run ``ids``, or the whole suite, in ``tree`` for at most ``seconds``.
@@ -59,11 +64,15 @@ class Harness:
     def collect(self, tree: Path, ids: Sequence[str] = (), *, seconds: float = COLLECT_SECONDS) -> list[str]:
         """The ids of the tests in ``tree``. Raises EnvironmentFailure when they cannot be collected at all."""
         report, records = self._run("collect", tree, ids, seconds)
+        used = self._used()
+        other = "make a .venv with what the project needs, or name an interpreter that has it with --python"
+        if records.of("foreign"):
+            raise EnvironmentFailure(
+                f"{records.of('foreign')[0]['text']}; run with {used}", f"pip install -e . ; or {other}"
+            )
         if not records.of("collected"):
             reason = report.environment_problem or next(iter(report.collection_errors.values()), "") or report.distrust
-            raise EnvironmentFailure(
-                f"the tests cannot be collected: {reason}", "run pytest in the project once, and see what it says"
-            )
+            raise EnvironmentFailure(f"the tests cannot be collected with {used}: {reason}", other)
         return report.collected
 
     def trace(self, tree: Path, ids: Sequence[str], *, watch: Sequence[str] = (), seconds: float) -> TraceReport:
@@ -88,7 +97,27 @@ class Harness:
         layout = self._layout
         with private_folder() as private:
             mounts = layout.mounts_for(tree, private)
-            return layout.sandbox.run(replace(layout.command(mounts, seconds=seconds), argv=tuple(argv)))
+            command = layout.command(mounts, seconds=seconds)
+            cwd = layout.sandbox.locate(layout.root, mounts)
+            return layout.sandbox.run(replace(command, argv=tuple(argv), cwd=cwd))
+
+    def _used(self) -> str:
+        return f"{self.interpreter.executable} ({self.interpreter.source})"
+
+    @property
+    def project(self) -> str:
+        """The project root relative to the repository's root, posix; empty when they are the same."""
+        return self._ids.project
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """What runs the tests."""
+        return self._layout.interpreter
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of what is added to the environment."""
+        return sorted(self._layout.env)
 
     @property
     def sandbox(self) -> Sandbox:
@@ -104,12 +133,13 @@ class Harness:
             channel = layout.sandbox.locate(INSIDE_CHANNEL, mounts)
             request = {
                 "mode": mode,
-                "ids": list(ids),
+                "ids": self._ids.inward(ids),
                 "watch": list(watch),
                 "key": key.hex(),
                 "canary": canary,
                 "root": str(layout.sandbox.locate(layout.root, mounts)),
                 "home": str(layout.root),
+                "project": layout.project,
                 "report": str(channel / REPORT),
                 "cache": str(layout.sandbox.locate(INSIDE_PRIVATE, mounts) / "cache"),
                 "pytest": layout.own_pytest(mounts),
@@ -117,7 +147,9 @@ class Harness:
             stdin = json.dumps(request).encode()
             result = layout.sandbox.run(layout.command(mounts, stdin=stdin, seconds=seconds))
             records = reading.parse(reading.read_file(private / "channel" / REPORT), key)
-        return assemble(records, result, canary), records
+        records = self._ids.translated(records, canary)
+        report = assemble(records, result, canary)
+        return msgspec.structs.replace(report, interpreter=self._used()), records
 
 
 def canary_name() -> str:

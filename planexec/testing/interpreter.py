@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 from planexec.core.errors import EnvironmentFailure, UsageError
 from planexec.sandbox.interface import Mount
 from planexec.testing import ownpytest
+from planexec.testing.discovery import Candidate, Surroundings, candidates
 from planexec.testing.probe import (
     Facts,
     VirtualEnvironment,
@@ -91,72 +90,76 @@ def _too_wide(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """An executable or an environment folder, the rule that named it, and whether a failure is an error."""
+class Attempt:
+    """What came of one place of one rule. ``interpreter`` is set when it can be used; else ``reason`` says why not.
 
-    place: Path
-    source: str
-    asked: bool = False
+    A rule that names no place has ``place`` None. ``taken`` marks the one that is used.
+    """
+
+    rule: str
+    place: Path | None = None
+    interpreter: Interpreter | None = None
+    reason: str = ""
+    taken: bool = False
 
 
 def discover(
     repo: Path,
     *,
+    project: Path | None = None,
     flag: str | None = None,
+    configured: str | None = None,
     contract: str | None = None,
     own_first: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> Interpreter:
-    """The first that can be used of: flag, contract, ``VIRTUAL_ENV``, ``.venv`` or ``venv`` in the repository, with
-    ``own_first`` the interpreter that runs planexec, ``python3`` and ``python`` on PATH, planexec's own.
+    """The first that can be used by the order of `discovery.RULES`.
 
-    ``flag`` and ``contract`` are an executable, an environment's folder or a name on PATH; relative ones are looked up
-    in the repository. Raises UsageError when one of these two is no interpreter, EnvironmentFailure when there is none.
+    ``repo`` is the repository's root, ``project`` the project root in it. ``flag``, ``configured`` (of the user's
+    configuration) and ``contract`` are an executable, an environment's folder or a name on PATH; relative ones are
+    looked up in the project, then in the repository. With ``own_first`` the interpreter that runs planexec goes before
+    those that have to be searched for. Raises UsageError when one of the three is no interpreter, EnvironmentFailure
+    when there is none.
     """
-    env = os.environ if env is None else env
+    around = Surroundings(
+        repo, project or repo, os.environ if env is None else env, flag, configured, contract, own_first
+    )
     problems: list[str] = []
-    for found in _candidates(repo, flag, contract, own_first, env):
-        try:
-            return _describe(found, repo, env)
-        except EnvironmentFailure as error:
-            if found.asked:
-                raise UsageError(f"{found.source}: {error.message}", error.hint) from error
-            problems.append(error.message)
+    for attempt in attempts(around):
+        if attempt.interpreter is not None:
+            return attempt.interpreter
+        problems += [attempt.reason] if attempt.place is not None else []
     raise EnvironmentFailure("no usable Python interpreter was found: " + "; ".join(problems), "name one with --python")
 
 
-def _candidates(
-    repo: Path, flag: str | None, contract: str | None, own_first: bool, env: Mapping[str, str]
-) -> Iterator[_Found]:
-    path = env.get("PATH", os.defpath)
-    for text, source in ((flag, "--python"), (contract, "the contract's interpreter")):
-        if text:
-            yield _Found(_named(text, repo, path), source, asked=True)
-    if env.get("VIRTUAL_ENV"):
-        yield _Found(Path(env["VIRTUAL_ENV"]), "VIRTUAL_ENV")
-    for name in (".venv", "venv"):
-        if (repo / name / "pyvenv.cfg").is_file():
-            yield _Found(repo / name, name)
-    own = _Found(Path(sys.executable), "the interpreter of planexec")
-    if own_first:
-        yield own
-    for name in ("python3", "python"):
-        place = shutil.which(name, path=path)
-        # A program of the repository is never started on the host.
-        if place and not Path(place).absolute().is_relative_to(repo):
-            yield _Found(Path(place).absolute(), f"{name} on PATH")
-    if not own_first:
-        yield own
+def attempts(around: Surroundings) -> Iterator[Attempt]:
+    """Every rule in its order and what came of it; what comes after the first usable place is named, not started.
+
+    Raises UsageError when what a person asked for is no interpreter.
+    """
+    taken = False
+    for rule, places in candidates(around):
+        if not places:
+            yield Attempt(rule, reason="names nothing here")
+        for found in places:
+            if taken:
+                yield Attempt(rule, found.place, reason="not needed: an earlier rule found one")
+                continue
+            attempt = _tried(rule, found, around)
+            taken = attempt.taken
+            yield attempt
 
 
-def _named(text: str, repo: Path, path: str) -> Path:
-    place = Path(text).expanduser()
-    if not place.is_absolute() and len(place.parts) == 1 and not (repo / place).exists():
-        return Path(shutil.which(text, path=path) or repo / place)
-    return place if place.is_absolute() else repo / place
+def _tried(rule: str, found: Candidate, around: Surroundings) -> Attempt:
+    try:
+        return Attempt(rule, found.place, _describe(found, around.repo, around.env), taken=True)
+    except EnvironmentFailure as error:
+        if found.asked:
+            raise UsageError(f"{found.source}: {error.message}", error.hint) from error
+        return Attempt(rule, found.place, reason=error.message)
 
 
-def _describe(found: _Found, repo: Path, env: Mapping[str, str]) -> Interpreter:
+def _describe(found: Candidate, repo: Path, env: Mapping[str, str]) -> Interpreter:
     environment = _environment_of(found.place)
     place = found.place
     if environment is None and place.is_dir():
@@ -164,7 +167,7 @@ def _describe(found: _Found, repo: Path, env: Mapping[str, str]) -> Interpreter:
         if not place.exists():
             raise EnvironmentFailure(f"{found.place} holds no Python environment", "name a Python executable")
     start = environment.base if environment else place
-    if start.resolve().is_relative_to(repo.resolve()) and not found.asked:
+    if start.resolve().is_relative_to(repo.resolve()) and not found.trusted:
         raise EnvironmentFailure(f"{start} is a program of the repository and is not run outside of the sandbox")
     facts = ask(start, prefix=environment.prefix if environment else None, cwd=repo, env=_quiet(env))
     if facts.version[:2] < OLDEST:
@@ -188,7 +191,7 @@ def _quiet(env: Mapping[str, str]) -> dict[str, str]:
     return {name: env[name] for name in kept if name in env}
 
 
-def _assembled(found: _Found, environment: VirtualEnvironment | None, facts: Facts) -> Interpreter:
+def _assembled(found: Candidate, environment: VirtualEnvironment | None, facts: Facts) -> Interpreter:
     executable = environment.executable if environment else facts.executable
     site = list(facts.site)
     user_base = None

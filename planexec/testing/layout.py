@@ -24,7 +24,10 @@ INSIDE_BACKUP = INSIDE / "backup"
 
 @dataclass(frozen=True)
 class Layout:
-    """Everything about a test process that does not change from run to run."""
+    """Everything about a test process that does not change from run to run.
+
+    ``project`` is the project root relative to ``root``, posix: where tests run. Commands run at ``root``.
+    """
 
     sandbox: Sandbox
     interpreter: Interpreter
@@ -32,6 +35,7 @@ class Layout:
     mounts: Sequence[Mount] = ()
     limits: Limits = field(default_factory=Limits)
     env: Mapping[str, str] = field(default_factory=dict)
+    project: str = ""
 
     def mounts_for(self, tree: Path, private: Path, *more: Mount) -> list[Mount]:
         """Interpreter, then the tree at the repository's path, then what lies below that path, then our own."""
@@ -59,7 +63,7 @@ class Layout:
     def command(
         self, mounts: Sequence[Mount], *, words: Sequence[str] = (), stdin: bytes = b"", seconds: float
     ) -> Command:
-        """The command that starts the target side."""
+        """The command that starts the target side, in the project root."""
         start = self.sandbox.locate(INSIDE_TARGET / "start.py", mounts)
         executable = self.sandbox.locate(self.interpreter.executable, mounts)
         limits = Limits(
@@ -70,7 +74,7 @@ class Layout:
         )
         return Command(
             argv=[str(executable), "-B", str(start), *words],
-            cwd=self.sandbox.locate(self.root, mounts),
+            cwd=self.sandbox.locate(self.root, mounts) / self.project,
             mounts=mounts,
             env=self.environment(mounts),
             limits=limits,

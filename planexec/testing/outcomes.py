@@ -40,6 +40,7 @@ class TestReport(msgspec.Struct, frozen=True):
     ``collection_errors`` maps a file (or folder) to pytest's text. ``collected`` lists the selected ids in order.
     ``environment_problem`` is one line when the environment lacks something that the tests need (pytest, a plug-in, a
     package that is no part of the project); empty otherwise. ``exit_code`` is the process's. ``output`` is bounded.
+    ``interpreter`` is what ran it and which rule found that.
     """
 
     __test__ = False
@@ -54,6 +55,7 @@ class TestReport(msgspec.Struct, frozen=True):
     output: str
     collected: list[str] = []
     environment_problem: str = ""
+    interpreter: str = ""
 
     def with_status(self, *statuses: Status) -> list[str]:
         """The ids with one of these statuses, in the order in which they ran."""

@@ -157,6 +157,9 @@ def why_not_trusted(records: Records, folded: Folded, canary: str, exit_code: in
     if not records.sealed:
         where = f" (during {records.last_started})" if records.last_started else ""
         return f"the test process ended before its report was complete{where}"
+    foreign = records.of("foreign")
+    if foreign:
+        return str(foreign[0]["text"])
     findings = [str(entry["text"]) for entry in records.of("finding")]
     if findings:
         return f"the test machinery was tampered with: {findings[0]}"

@@ -15,7 +15,7 @@ from types import TracebackType
 from planexec.testing.layout import private_folder
 from planexec.testing.outcomes import Judgement
 from planexec.testing.warmjudge import WarmJudge
-from planexec.testing.warmprocess import WarmProcess, judgement, request_for
+from planexec.testing.warmprocess import Question, WarmProcess
 
 MOST_CRASHES = 3
 """So often the held process is started again after a candidate that ended it."""
@@ -84,7 +84,7 @@ class ScreenedJudge:
     def _start(self) -> bool:
         assert self._process is not None
         screening = self._screening
-        ids = [*screening.failing, *self._covering]
+        ids = self._warm.ids.inward([*screening.failing, *self._covering])
         ran = {path: list(lines) for path, lines in screening.ran.items()}
         return not self._process.start(["held"], screening.start_seconds, ids=ids, canary=self._canary, ran=ran)
 
@@ -108,8 +108,8 @@ class ScreenedJudge:
     def _look(self, changes: Mapping[str, bytes], ids: Sequence[str], seconds: float) -> Judgement | None:
         """What the held process says; None where it declines or is gone."""
         assert self._process is not None
-        request, key = request_for(changes, ids, seconds)
-        answer = self._process.ask(request, seconds + 60.0)
+        question = Question(changes, ids, seconds, self._warm.ids, self._canary)
+        answer = self._process.ask(question.request(), seconds + 60.0)
         if answer is not None and answer.get("declined"):
             self.declined += 1
             return None
@@ -119,4 +119,4 @@ class ScreenedJudge:
             self._warm.put_back()
             self._usable = self._crashes < MOST_CRASHES and self._start()
             return None
-        return judgement(answer, ids, key, self._canary)
+        return question.judgement(answer)

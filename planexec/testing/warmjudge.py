@@ -13,7 +13,8 @@ from typing import Any
 from planexec.core.errors import EnvironmentFailure
 from planexec.testing.layout import Layout, private_folder
 from planexec.testing.outcomes import Judgement
-from planexec.testing.warmprocess import WarmProcess, judgement, request_for, skipped
+from planexec.testing.testids import IdTranslator
+from planexec.testing.warmprocess import Question, WarmProcess, skipped
 
 START_SECONDS = 60.0
 
@@ -28,6 +29,7 @@ class WarmJudge:
     def __init__(self, layout: Layout, tree: Path) -> None:
         self.layout = layout
         self.tree = tree
+        self.ids = IdTranslator(layout.project)
         self.backup = Path()
         self.restarts = 0
         self._stack = ExitStack()
@@ -68,23 +70,21 @@ class WarmJudge:
         ``seconds`` is the limit for this candidate; when it passes, everything that the candidate started is killed.
         Raises EnvironmentFailure when the process cannot be started, or started again after a crash.
         """
-        canary = "test_" + secrets.token_hex(8)
-        request, key = request_for(changes, ids, seconds)
-        request["canary"] = canary
-        answer = self._ask(request, seconds)
+        question = Question(changes, ids, seconds, self.ids, "test_" + secrets.token_hex(8))
+        answer = self._ask(question)
         if answer is not None and answer.get("restart"):
             self._preload = False
             self._restart()
-            answer = self._ask(request, seconds)
+            answer = self._ask(question)
         if answer is None or "exit" not in answer:
             self._restart()
             return Judgement("crashed", detail="the candidate ended the judging process", seconds=seconds)
-        return judgement(answer, ids, key, canary)
+        return question.judgement(answer)
 
-    def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any] | None:
+    def _ask(self, question: Question) -> dict[str, Any] | None:
         process = self._started()
         # The first request runs the unchanged tree before; then there are seconds for the clean-up.
-        return process.ask(request, seconds + max(30.0, 3 * seconds) + 60.0)
+        return process.ask(question.request(), question.seconds + max(30.0, 3 * question.seconds) + 60.0)
 
     def _started(self) -> WarmProcess:
         """The process, which is started when it is first asked."""

@@ -6,6 +6,7 @@ import base64
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,6 +15,7 @@ from planexec.sandbox.interface import MIB, Limits, Mount, Session
 from planexec.testing import records as reading
 from planexec.testing.layout import INSIDE_BACKUP, INSIDE_PRIVATE, Layout
 from planexec.testing.outcomes import Judgement
+from planexec.testing.testids import IdTranslator
 
 # The process lives as long as the search; each candidate has a limit of its own.
 LIFE_SECONDS = 24 * 3600.0
@@ -62,6 +64,7 @@ class WarmProcess:
         return {
             "root": str(layout.sandbox.locate(layout.root, mounts)),
             "home": str(layout.root),
+            "project": layout.project,
             "pytest": layout.own_pytest(mounts),
             "backup": str(layout.sandbox.locate(INSIDE_BACKUP, mounts)),
             "cache": str(inner / "cache"),
@@ -102,16 +105,34 @@ def skipped(layout: Layout) -> list[str]:
     return sorted({each.relative_to(root).as_posix() for each in below})
 
 
-def request_for(changes: Mapping[str, bytes], ids: Sequence[str], seconds: float) -> tuple[dict[str, Any], bytes]:
-    """A request to judge ``changes`` (relative posix path to content) by ``ids``, and the key of its report.
+@dataclass(frozen=True)
+class Question:
+    """One candidate, ``changes`` (relative posix path to content), to be judged by ``ids`` within ``seconds``.
 
     Raises SafetyViolation where a path leads out of the tree or into git's folder.
     """
-    for path in changes:
-        _check(path)
-    key = secrets.token_bytes(32)
-    texts = {path: base64.b64encode(content).decode() for path, content in changes.items()}
-    return {"changes": texts, "ids": list(ids), "seconds": seconds, "key": key.hex()}, key
+
+    changes: Mapping[str, bytes]
+    ids: Sequence[str]
+    seconds: float
+    translator: IdTranslator
+    canary: str
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+
+    def __post_init__(self) -> None:
+        for path in self.changes:
+            _check(path)
+
+    def request(self) -> dict[str, Any]:
+        """What the process is asked."""
+        texts = {path: base64.b64encode(content).decode() for path, content in self.changes.items()}
+        ids = self.translator.inward(self.ids)
+        return {"changes": texts, "ids": ids, "seconds": self.seconds, "key": self.key.hex(), "canary": self.canary}
+
+    def judgement(self, answer: Mapping[str, Any]) -> Judgement:
+        """What the answer says of the candidate, as far as its report is to be believed."""
+        records = reading.parse(base64.b64decode(answer["records"]), self.key)
+        return _judgement(self.translator.translated(records, self.canary), answer, self.ids, self.canary)
 
 
 def _check(path: str) -> None:
@@ -120,9 +141,7 @@ def _check(path: str) -> None:
         raise SafetyViolation(f"a candidate may not write {path}", "only files of the tree")
 
 
-def judgement(answer: Mapping[str, Any], ids: Sequence[str], key: bytes, canary: str) -> Judgement:
-    """What the answer to a request says of the candidate, as far as its report is to be believed."""
-    records = reading.parse(base64.b64decode(answer["records"]), key)
+def _judgement(records: reading.Records, answer: Mapping[str, Any], ids: Sequence[str], canary: str) -> Judgement:
     folded = reading.fold(records)
     planted = f"{canary}.py::"
     red = {test: each for test, each in folded.outcomes.items() if not test.startswith(planted)}

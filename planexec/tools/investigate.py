@@ -61,7 +61,7 @@ def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run,
     files: dict[str, str] = {}
     failing = list(target_ids(contract))
     if check is not None and check.arguments.example is not None:
-        path = f"{default_file(check, bench.workspace.base.entries)[: -len('.py')]}_probe.py"
+        path = f"{default_file(check, bench.workspace.base.entries, bench.project)[: -len('.py')]}_probe.py"
         files = {path: regression_source(check, extended=False)}
         failing = [regression_id(check, path)]
     watch = list(expected_values(check)) if check else []
@@ -135,7 +135,7 @@ def _setup_claims(bench: Bench, check: c.Check | None) -> list[e.Claim]:
     if check is None or check.arguments.example is None or not check.arguments.example.fields:
         return []
     probe = setup_probe(check.arguments.example)
-    path = f"{default_file(check, bench.workspace.base.entries)[: -len('.py')]}_setup_probe.py"
+    path = f"{default_file(check, bench.workspace.base.entries, bench.project)[: -len('.py')]}_setup_probe.py"
     report = bench.run((), [path], {path: probe.source.encode()})
     claims = []
     for name, (fixture, field) in probe.questions.items():

@@ -32,7 +32,7 @@ class Regression:
         check = workbench.contract.reproduction
         if check is None or check.arguments.example is None:
             return ToolResult(False, "the contract has no example to write a test from", code="NO_EXAMPLE")
-        path = default_file(check, workbench.bench.workspace.base.entries)
+        path = default_file(check, workbench.bench.workspace.base.entries, workbench.bench.project)
         if objection := write_objection(path, workbench):
             return ToolResult(False, objection, code="REFUSED")
         if arguments.part == "setup":

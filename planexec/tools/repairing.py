@@ -111,7 +111,7 @@ class Repair:
             editable=editable,
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
             expected=expected_values(check)[-1:] if check else (),
-            judgement_seconds=seconds_allowed(located.trace.report, located.failing),
+            judgement_seconds=seconds_allowed(located.trace.report, located.failing, workbench.bench.baseline()[0]),
             covering_seconds=15.0 + 3 * located.seconds(located.covering),
         )
         with ExitStack() as stack:

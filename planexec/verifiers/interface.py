@@ -80,10 +80,10 @@ def first_line(text: str) -> str:
 
 def trouble(report: TestReport, where: str) -> Verdict | None:
     """Why a report says nothing about the product: the environment, the time, or somebody tampered with it (R26)."""
-    if report.environment_problem:
-        return Verdict(
-            ERROR, f"tests cannot be run on {where}: {report.environment_problem}", {"output": report.output}
-        )
+    if report.environment_problem and not report.outcomes:  # else a part of the tests can be run
+        used = f"; run with {report.interpreter}" if report.interpreter else ""
+        told = f"tests cannot be run on {where}: {report.environment_problem}{used}"
+        return Verdict(ERROR, told, {"output": report.output})
     if report.timed_out:
         return Verdict(ERROR, f"the tests took too long on {where}", {"output": report.output}, "TIMEOUT")
     if not report.trusted:

@@ -76,7 +76,7 @@ def _setup_carries(request: Request) -> Verdict:
     """A probe on the base with T asks the extended set-up for each field and each value."""
     check, candidate = request.check, request.candidate
     probe = expression_probe(check)
-    base_file = default_file(check, candidate.base.entries)
+    base_file = default_file(check, candidate.base.entries, request.bench.project)
     path = f"{base_file[: -len('.py')]}_probe.py"
     written = next((change for change in candidate.tests if change.path == base_file), None)
     if written is None or written.after is None:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from planexec.core.paths import is_test_path
-from planexec.testing.bench import Bench
+from planexec.testing.bench import Bench, flaky, status_of
 from planexec.testing.outcomes import TestReport
 from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Candidate, Request, Verdict, first_line, trouble
 
@@ -36,13 +36,11 @@ def _compare(
     request: Request, first: TestReport, second: TestReport, candidate: TestReport, ids: Sequence[str]
 ) -> Verdict:
     held = {name for name, outcome in first.outcomes.items() if outcome.status == "passed"}
-    flaky = sorted(
-        name for name in {*first.outcomes, *second.outcomes} if _status(first, name) != _status(second, name)
-    )
-    held -= set(flaky)
+    disagreeing = flaky(first, second)
+    held -= set(disagreeing)
     reproduction = request.contract.reproduction
     own = {*request.candidate.frozen.ids, *(reproduction.arguments.tests if reproduction else ())}
-    broken = {name: _status(candidate, name) for name in sorted(held) if _status(candidate, name) != "passed"}
+    broken = {name: status_of(candidate, name) for name in sorted(held) if status_of(candidate, name) != "passed"}
     broken |= {
         n: o.status
         for n, o in candidate.outcomes.items()
@@ -55,7 +53,7 @@ def _compare(
         "failed_before": sorted(
             n for n, o in first.outcomes.items() if o.status in {"failed", "error"} and n not in own
         ),
-        "quarantined": flaky,
+        "quarantined": disagreeing,
         "broken": broken,
         "collection_errors": {path: candidate.collection_errors[path] for path in errors},
     }
@@ -75,7 +73,7 @@ _NOTES = {"failed_before": "failed before", "quarantined": "quarantined as flaky
 def _confirm(request: Request, broken: dict[str, str], detail: dict[str, Any]) -> Verdict:
     """Run what broke once more: a disagreement on the candidate's side alone is inconclusive, never a pass."""
     again = request.bench.run(request.candidate.changes, list(broken)[:50])
-    steady = {name: status for name, status in broken.items() if _status(again, name) != "passed"}
+    steady = {name: status for name, status in broken.items() if status_of(again, name) != "passed"}
     if not steady:
         return Verdict(INCONCLUSIVE, f"'{next(iter(broken))}' failed once and passed once on the candidate", detail)
     name, status = next(iter(steady.items()))
@@ -84,11 +82,6 @@ def _confirm(request: Request, broken: dict[str, str], detail: dict[str, Any]) -
     return Verdict(
         FAILED, f"{len(steady)} tests that passed on the base do not; first '{name}' is {status}{why}", detail
     )
-
-
-def _status(report: TestReport, name: str) -> str:
-    outcome = report.outcomes.get(name)
-    return outcome.status if outcome else "missing"
 
 
 def selection(candidate: Candidate, bench: Bench) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def git(
     """Run ``git ARGUMENTS`` in ``folder``; an exit code that is not ``allowed`` is an EnvironmentFailure."""
     options = [part for key, value in _OPTIONS for part in ("-c", f"{key}={value}")]
     options += ["-c", f"safe.directory={folder}"]
-    answer = _execute([_program(), *options, *arguments], folder, {**_ENVIRONMENT, **(variables or {})}, stdin)
+    answer = _execute([program(), *options, *arguments], folder, {**_ENVIRONMENT, **(variables or {})}, stdin)
     if answer.exit_code not in allowed:
         raise EnvironmentFailure(
             f"git {arguments[0]} failed in {folder}: {_last_line(answer)}", "Check the repository with: git fsck."
@@ -72,7 +72,7 @@ def git(
 
 def global_excludes() -> str | None:
     """The user's own ``core.excludesFile``: the one global setting that says which files are not untracked work."""
-    arguments = [_program(), "config", "--global", "--type=path", "--get", "core.excludesFile"]
+    arguments = [program(), "config", "--global", "--type=path", "--get", "core.excludesFile"]
     answer = _execute(arguments, Path("/"), {"LC_ALL": "C"}, None)
     value = answer.stdout.removesuffix(b"\n")
     return os.fsdecode(value) if answer.exit_code == 0 and value else None
@@ -100,7 +100,8 @@ def _execute(command: Sequence[str], folder: Path, variables: Mapping[str, str],
     return Answer(code, out if isinstance(out, bytes) else out.encode("utf-8", "surrogateescape"), err)
 
 
-def _program() -> str:
+def program() -> str:
+    """The git that is used. Raises EnvironmentFailure when there is none."""
     return _tool("git")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from planexec.core.errors import EnvironmentFailure
 from planexec.workspace.gitcommand import Answer, git
 from planexec.workspace.gitdir import GitDir, private_git_dir, settings
+from planexec.workspace.ignored import ENVIRONMENT_MARK
 from planexec.workspace.state import Place, locate
 
 _LINK = 0o120000
@@ -139,15 +140,19 @@ class Repository:
 
         A file counts as unchanged when its size and times are those in the index, as for git, so that line
         ending conversion, LFS and sparse checkouts are clean; else when its bytes are those in the index, with
-        or without carriage returns. No filter is run. A folder that is new as a whole ends in a slash.
+        or without carriage returns. No filter is run. A folder that is new as a whole ends in a slash. A virtual
+        environment that no rule ignores is nobody's work: it does not count.
         """
         with self.private() as private:
             entries = _entries(private)
             found = _staged(private, self.head)
             found |= self._changed(private, entries)
             others = ("--others", "--exclude-standard", "--directory", "--no-empty-directory")
-            found |= set(private.records("ls-files", *others, "-z"))
+            found |= {path for path in private.records("ls-files", *others, "-z") if not self._is_environment(path)}
         return sorted(found)
+
+    def _is_environment(self, path: str) -> bool:
+        return path.endswith("/") and (self.root / path / ENVIRONMENT_MARK).is_file()
 
     def _changed(self, private: GitDir, entries: dict[str, IndexEntry]) -> set[str]:
         """Work tree against index. What git's plumbing calls modified is looked at again by content."""

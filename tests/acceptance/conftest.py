@@ -66,7 +66,8 @@ class CommandLine:
         }
         # The interpreter of these tests runs those of the repositories too, whatever else the machine has.
         active = {"VIRTUAL_ENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
-        self.environment = {**own, **active, "XDG_CACHE_HOME": str(self.cache), "PYTHONSAFEPATH": "1"}
+        self.environment = {**own, **active, "PYTHONSAFEPATH": "1"}
+        self.environment |= {"XDG_CACHE_HOME": str(self.cache), "XDG_CONFIG_HOME": str(self.cache)}
 
     def __call__(self, *arguments: str | Path, cwd: Path | None = None) -> Done:
         done = subprocess.run(

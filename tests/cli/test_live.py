@@ -64,3 +64,12 @@ def test_prose_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None
         narrator.hear(link("", "r-1", 1, "now", b""), e.RunEnded("blocked", "x", "no\x1b[31m way"))
     out, err = capfd.readouterr()
     assert (out, err) == ("", "blocked: no\\u001b[31m way\n")
+
+
+def test_how_the_suite_does_on_the_base() -> None:
+    flaky = tuple(f"t{n}" for n in range(7))
+    line = told(e.BaseMeasured({"passed": 3, "failed": 1}, 1.25, flaky, "timed out after 5 s"))
+    assert line == (
+        "base: 3 passed, 1 failed in 1.2 s; flaky, and not counted: t0, t1, t2, t3, t4 and 2 more; timed out after 5 s"
+    )
+    assert told(e.BaseMeasured({}, 0.0)) == "base: no test ran in 0.0 s"

@@ -127,7 +127,8 @@ def some_event(rng: random.Random, state: RunState) -> e.AnyEvent:
         lambda: e.CheckJudged(rng.choice([*CHECKS, "beauty"]), some_evidence(rng)),
         lambda: e.RunEnded("succeeded", "r", "m", patch=rng.choice(["", "patch"])),
         lambda: e.RunEnded(rng.choice(["blocked", "failed", "waiting", "great"]), "r", "m", patch="x")
-        if rng.random() < 0.05 else rng.choice([e.RunInterrupted("SIGINT"), e.RunResumed("0")]),
+        if rng.random() < 0.05
+        else rng.choice([e.RunInterrupted("SIGINT"), e.RunResumed("0"), e.BaseMeasured({}, 1.0)]),
         lambda: e.ApplyIntended("c", "root"),
         lambda: e.ApplyEnded(rng.choice(["finished", "undone", "half"])),
     ]  # fmt: skip

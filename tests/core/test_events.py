@@ -43,6 +43,7 @@ FIELD: dict[str, Any] = {
     "report": st.dictionaries(TEXT, JSON, max_size=3),
 }
 FIELD |= {"steps": st.lists(STEP, max_size=3).map(tuple), "delay": NUMBER, "files": FILES}
+FIELD |= {"seconds": NUMBER, "outcomes": st.dictionaries(TEXT, st.integers(0, 9), max_size=2)}
 
 
 def test_every_event_has_a_tag_of_its_own_and_every_class_is_in_the_union() -> None:

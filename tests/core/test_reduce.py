@@ -331,6 +331,7 @@ def test_nothing_happens_after_the_end(status: str) -> None:
     events: list[e.AnyEvent] = [
         ended("blocked"), e.GateStarted("tree-verify"), e.ProposalRefused("p", ()), trigger("inspect"),
         e.StepInvalidated("verify", "w", ("ev",), "x"), e.RunInterrupted("SIGINT"), e.RunResumed("0"),
+        e.BaseMeasured({}, 1.0),
         accepted(state, state.steps),
         e.CheckJudged("tests", evidence()), e.ClaimRejected("inspect", "o", "t", "r"), e.StepStarted("inspect", 2, "x"),
     ]  # fmt: skip
@@ -345,6 +346,11 @@ def test_a_waiting_run_may_still_be_blocked_and_an_interrupted_one_goes_on() -> 
     assert (interrupted.status, interrupted.reason) == ("running", "interrupted by SIGTERM")
     assert begin(interrupted, "inspect").step("inspect").status is Status.RUNNING
     assert reduce(interrupted, e.RunResumed("0")) == planned()
+
+
+def test_how_the_suite_does_on_the_base_is_kept() -> None:
+    measured = reduce(planned(), e.BaseMeasured({"passed": 3}, 1.5, ("a::b",), "late"))
+    assert measured.baseline == {"outcomes": {"passed": 3}, "seconds": 1.5, "flaky": ["a::b"], "problem": "late"}
 
 
 def test_only_a_proven_patch_is_applied_and_only_once() -> None:

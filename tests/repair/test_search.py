@@ -238,3 +238,5 @@ def test_the_time_for_a_candidate_follows_the_base() -> None:
     assert seconds_allowed(report, ["a", "unknown"]) == 2.0
     assert seconds_allowed(report, ["a", "b"]) == pytest.approx(5.0)
     assert seconds_allowed(report, ["a", "b", "c"]) == 20.0
+    slow = TestReport(outcomes, {}, True, "", 0, False, 11.0, "")  # 1.5 s beside its tests
+    assert seconds_allowed(report, ["a"], slow) == pytest.approx(5.0)

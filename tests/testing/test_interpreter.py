@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from planexec.core.errors import UsageError
-from planexec.testing.interpreter import Interpreter, discover
+from planexec.testing.discovery import RULES, Surroundings, named_here
+from planexec.testing.interpreter import Interpreter, attempts, discover
 
 HERE = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
 EMPTY = {"PATH": "/nonexistent"}
@@ -156,3 +157,55 @@ def test_an_interpreter_as_wide_as_home_is_narrowed(tmp_path: Path, monkeypatch:
         folder.mkdir(parents=True)
     found = Interpreter(home / "bin" / "python", version, home, home, "test", (home,), "8.0")
     assert {mount.target for mount in found.mounts()} == {home / "bin", library}
+
+
+def test_each_rule_is_told_with_what_came_of_it(tmp_path: Path, environment: Path) -> None:
+    repo = tmp_path / "repo"
+    project = repo / "backend"
+    (project / "venv").mkdir(parents=True)
+    (project / "venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")  # broken: no program in it
+    (repo / ".tox").mkdir()
+    (repo / ".tox" / "py311").symlink_to(environment)
+    around = Surroundings(repo, project, {"PATH": "/nonexistent", "HOME": str(tmp_path)})
+    told = {attempt.rule: attempt for attempt in attempts(around)}
+    assert list(told) == list(RULES)
+    assert told["VIRTUAL_ENV"].place is None and told["VIRTUAL_ENV"].reason == "names nothing here"
+    assert told[".venv or venv"].place == project / "venv"
+    assert "holds no Python environment" in told[".venv or venv"].reason
+    assert told["tox"].taken and told["tox"].interpreter == discover(repo, project=project, env=around.env)
+    assert told["planexec"].reason == "not needed: an earlier rule found one"
+    assert [each.rule for each in told.values() if each.taken] == ["tox"]
+
+
+def test_variables_of_conda_and_uv(tmp_path: Path, environment: Path) -> None:
+    env = {"PATH": "/nonexistent", "HOME": str(tmp_path), "CONDA_PREFIX": str(environment)}
+    assert discover(tmp_path, env=env).source == "CONDA_PREFIX"
+    assert discover(tmp_path, env={**env, "CONDA_DEFAULT_ENV": "base"}).source == "the interpreter of planexec"
+    (tmp_path / "repo" / "backend").mkdir(parents=True)
+    (tmp_path / "repo" / "special").symlink_to(environment)
+    uv = {"PATH": "/nonexistent", "HOME": str(tmp_path), "UV_PROJECT_ENVIRONMENT": "special"}
+    assert discover(tmp_path / "repo", project=tmp_path / "repo" / "backend", env=uv).source == "UV_PROJECT_ENVIRONMENT"
+
+
+def test_the_configured_interpreter_stands_between_flag_and_contract(tmp_path: Path, environment: Path) -> None:
+    env = {"PATH": "/nonexistent", "VIRTUAL_ENV": str(environment)}
+    found = discover(tmp_path, configured=str(BASE), contract=str(environment), env=env)
+    assert (found.source, found.is_virtual) == ("the user's configuration", False)
+    assert discover(tmp_path, flag=str(environment), configured=str(BASE), env=env).source == "--python"
+
+
+def test_a_contract_cannot_have_a_program_of_the_repository_started(tmp_path: Path) -> None:
+    program = tmp_path / "tool"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    with pytest.raises(UsageError, match="not run outside of the sandbox"):
+        discover(tmp_path, contract="tool", env=EMPTY)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_path_behind_the_flag_counts_from_where_it_was_written(tmp_path: Path, environment: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "env").symlink_to(environment)
+    assert named_here("../env/bin/python", tmp_path / "sub") == str(tmp_path / "env" / "bin" / "python")
+    assert named_here("env/bin/python", tmp_path / "sub") == "env/bin/python"  # looked up in the project
+    assert named_here("python3", tmp_path) == "python3" and named_here(None, tmp_path) is None

@@ -159,3 +159,16 @@ def test_without_a_sandbox(interpreter: Interpreter, project: Callable[[Mapping[
     with screened(Harness(choose("none"), interpreter, ROOT, env=QUIET), project(FILES)) as judge:
         assert looked(judge, {}, [ONE]) == ("failed", 1, 0)
         assert looked(judge, change(GREEN), [ONE]) == ("passed", 0, 0)
+
+
+def test_a_project_below_the_repository(
+    sandbox: Sandbox, interpreter: Interpreter, project: Callable[[Mapping[str, str]], Path]
+) -> None:
+    tree = project({f"part/{path}": text for path, text in FILES.items()})
+    harness = Harness(sandbox, interpreter, ROOT, env=QUIET, project="part")
+    one, other = f"part/{ONE}", f"part/{OTHER}"
+    screening = Screening([one], [other], 30.0, traced(harness, tree, [one, other]).import_lines)
+    with ScreenedJudge(harness.warm(tree), screening) as judge:
+        assert looked(judge, change(RED, "part/product.py"), [one]) == ("failed", 0, 1)  # idle: nothing to exchange
+        assert looked(judge, change(RED.replace("return x\n\n", "return 7\n\n"), "part/product.py"), [one])[1] == 1
+        assert looked(judge, change(GREEN, "part/product.py"), [one]) == ("passed", 0, 0)

@@ -427,3 +427,10 @@ def test_a_repository_of_another_user(root: Path) -> None:
         for path in [root, *root.rglob("*")]:
             os.lchown(path, 12345, 12345)
     assert Repository.open(root).dirty() == []
+
+
+def test_a_virtual_environment_that_nobody_ignores_is_no_work_of_the_user(root: Path) -> None:
+    write(root, {".venv/pyvenv.cfg": "home = /usr/bin\n", ".venv/bin/python": "", "d/env/pyvenv.cfg": ""})
+    assert Repository.open(root).dirty() == []
+    write(root, {"new/a.py": ""})
+    assert Repository.open(root).dirty() == ["new/"]

@@ -103,6 +103,7 @@ class Forks:
             os.mkdir(os.path.join(folder, name))
         os.environ.update(HOME=os.path.join(folder, "home"), TMPDIR=os.path.join(folder, "tmp"))
         tempfile.tempdir = None
+        session.settle_home()
         sys.pycache_prefix = self.setup["bytecode"]
         # Only the unchanged tree's is kept: what a candidate compiles is of no use to the next one.
         sys.dont_write_bytecode = request["mode"] != "run"

@@ -59,7 +59,7 @@ def run(project: Project, forks: Forks) -> int:
     silent = Channel(os.open(os.devnull, os.O_WRONLY), b"-")
     recorder.order = session.ordered(dict(setup, mode="judge"), silent, None)
     session.enter(project)
-    args = session.arguments(setup, project) + recorder.order.wanted.files(project.root)
+    args = session.arguments(setup, project) + recorder.order.wanted.files(project.folder)
     code = session.call(pytest.main, args, recorder)
     return session.finish(dict(setup, **request), recorder, code)
 

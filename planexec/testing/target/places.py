@@ -15,10 +15,14 @@ FOREIGN = frozenset(["site-packages", "dist-packages", ".venv", "venv", ".tox", 
 
 
 class Project:
-    """The tree under test: ``root`` is where it really is, ``home`` the path of the user's repository."""
+    """The tree under test: ``root`` is where it really is, ``home`` the path of the user's repository.
 
-    def __init__(self, root: str, home: str = "") -> None:
+    ``folder`` is the project root in it (``inner``, relative): the working folder and pytest's root.
+    """
+
+    def __init__(self, root: str, home: str = "", inner: str = "") -> None:
         self.root = os.path.abspath(root)
+        self.folder = os.path.join(self.root, *inner.split("/")) if inner else self.root
         self.real = os.path.realpath(root)
         self.home = os.path.abspath(home) if home else self.root
         self._prefixes = tuple({os.path.realpath(sys.prefix) + os.sep, os.path.abspath(sys.prefix) + os.sep})
@@ -43,6 +47,13 @@ class Project:
             parts = inner.split(os.sep)
             return None if FOREIGN.intersection(parts) else "/".join(parts)
         return None
+
+    def below_folder(self, path: str) -> str:
+        """A project file's path as pytest writes it: relative to the project root. Other paths as they are."""
+        inner = self.relative(path)
+        if inner is None:
+            return path
+        return os.path.relpath(os.path.join(self.root, inner), self.folder).replace(os.sep, "/")
 
     def redirect(self) -> None:
         """Without a mount namespace: let entries that point into the user's repository point into the tree."""

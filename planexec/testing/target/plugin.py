@@ -13,6 +13,7 @@ from . import failures, options
 from .bodies import NOT_RUN, PASSED, RAISED, Bodies
 from .canary import make_canary
 from .channel import Channel
+from .djangotests import DjangoTests, settings_module
 from .integrity import Guard, HookGuard
 from .places import Project
 from .selection import Selection
@@ -99,6 +100,7 @@ class Recorder:
         if self.pause is not None:
             self.pause(early_config, args)
         options.settle(early_config.known_args_namespace, self.order.mode == "collect")
+        self.set_up_django(early_config)
         outcome = yield
         error = outcome.excinfo  # type: ignore[attr-defined]
         if error is not None:
@@ -106,13 +108,29 @@ class Recorder:
         else:
             options.tolerate(parser, args)
 
+    def set_up_django(self, config: Any) -> None:
+        """Where the tests are those of ``manage.py test`` and nothing else sets Django up."""
+        settings = settings_module(self.project, self.manager)
+        if not settings:
+            return
+        tests = DjangoTests(settings, self.environment_lacks, self.order.mode == "collect")
+        self.manager.register(tests, "planexec-django")
+        try:
+            tests.set_up(config)
+        except Exception as error:
+            self.collection_error("manage.py", "%s: %s" % (failures.exception_name(type(error)), error), error)
+
+    def environment_lacks(self, text: str) -> None:
+        """Tell the host what stands in the way of running any test."""
+        self.order.channel.emit("environment", text=text)
+
     def conftest_failed(self, error: Any) -> None:
         """A ``conftest.py`` that cannot be imported ends the run before it begins: say which and why."""
         path = str(getattr(error, "path", "") or "conftest.py")
         excinfo = getattr(error, "excinfo", None)
         cause = excinfo[1] if isinstance(excinfo, tuple) else getattr(error, "cause", None) or error
         text = "%s: %s" % (failures.exception_name(type(cause)), cause)
-        self.collection_error(self.project.relative(path) or path, text, cause)
+        self.collection_error(self.project.below_folder(path), text, cause)
 
     def collection_error(self, name: str, text: str, cause: Any) -> None:
         """Record it, and whether its cause is a package that the environment lacks."""
@@ -132,7 +150,7 @@ class Recorder:
     def pytest_ignore_collect(self) -> Optional[bool]:
         """Ignore everything when no wanted file exists: an empty list of arguments would mean the whole suite."""
         wanted = self.order.wanted
-        return True if wanted and not wanted.files(self.project.root) else None
+        return True if wanted and not wanted.files(self.project.folder) else None
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, session: Any, config: Any, items: List[Any]) -> Iterator[None]:

@@ -31,7 +31,7 @@ class Selection:
         """The existing files or folders that hold the wanted ids, each once, in order."""
         found: List[str] = []
         for each in self._places:
-            path = os.path.join(root, *each.split("::", 1)[0].split("/"))
+            path = os.path.normpath(os.path.join(root, *each.split("::", 1)[0].split("/")))
             if path not in found and os.path.exists(path):
                 found.append(path)
         return found

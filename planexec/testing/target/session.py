@@ -8,6 +8,7 @@ import sys
 from importlib import metadata
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
+from . import imports
 from .channel import Channel
 from .places import LastResort, Project
 
@@ -37,10 +38,22 @@ def leave(code: int) -> None:
     os._exit(code & 0xFF)
 
 
+def settle_home() -> None:
+    """Give git an identity, as its users have one: tests that commit to repositories of their own expect that."""
+    home = os.path.expanduser("~")
+    try:
+        os.makedirs(home, exist_ok=True)
+        with open(os.path.join(home, ".gitconfig"), "x") as stream:
+            stream.write("[user]\n\tname = planexec\n\temail = planexec@localhost\n[init]\n\tdefaultBranch = main\n")
+    except OSError:  # there is one, or there cannot be one
+        pass
+
+
 def prepare(request: Mapping[str, Any]) -> Project:
     """Where the project is and where packages come from. The project itself is not importable yet."""
-    project = Project(request["root"], request.get("home", ""))
-    os.chdir(project.root)
+    project = Project(request["root"], request.get("home", ""), request.get("project", ""))
+    os.chdir(project.folder)
+    settle_home()
     if request.get("pytest"):
         sys.meta_path.append(LastResort(request["pytest"]))
     return project
@@ -74,7 +87,7 @@ def run(request: Mapping[str, Any], channel: Channel, stop: Optional[Callable[[]
     recorder = Recorder(project, tracer)
     recorder.order = ordered(request, channel, stop)
     enter(project)
-    args = arguments(request, project) + recorder.order.wanted.files(project.root)
+    args = arguments(request, project) + recorder.order.wanted.files(project.folder)
     return finish(request, recorder, call(pytest.main, args, recorder))
 
 
@@ -92,10 +105,14 @@ def finish(request: Mapping[str, Any], recorder: Any, code: int) -> int:
     wrong = genuine(project)
     for finding in ([wrong] if wrong else []) + recorder.finish():
         channel.emit("finding", text=finding)
-    for name in project.strangers()[:3]:
+    strangers = project.strangers()
+    for name in strangers[:3]:
         channel.emit("finding", text="module %s was loaded from the user's repository, not from the tree" % name)
+    for text in [] if strangers else imports.foreign(project)[:1]:
+        channel.emit("foreign", text=text)
     if recorder.tracer is not None:
-        channel.emit("trace", data=recorder.tracer.result(without=recorder.order.canary + ".py"))
+        planted = project.relative(os.path.join(project.folder, recorder.order.canary + ".py")) or ""
+        channel.emit("trace", data=recorder.tracer.result(without=planted))
     if request.get("modules"):
         channel.emit("modules", names=loaded(project))
     channel.close(exit=code)
@@ -105,14 +122,15 @@ def finish(request: Mapping[str, Any], recorder: Any, code: int) -> int:
 def enter(project: Project) -> None:
     """Make the project importable as ``python -m pytest`` does, after pytest itself was imported."""
     project.redirect()
-    if project.root in sys.path:
-        sys.path.remove(project.root)
-    sys.path.insert(0, project.root)
+    if project.folder in sys.path:
+        sys.path.remove(project.folder)
+    sys.path.insert(0, project.folder)
+    imports.prefer_tree(project)
 
 
 def arguments(request: Mapping[str, Any], project: Project) -> List[str]:
     """The command line for pytest. Files follow, never ids: one that is gone would end the run."""
-    return ["--rootdir=" + project.root, "-o", "cache_dir=" + request["cache"]]
+    return ["--rootdir=" + project.folder, "-o", "cache_dir=" + request["cache"]]
 
 
 def call(main_function: Any, args: List[str], recorder: Any) -> int:

@@ -53,7 +53,7 @@ def run_inside_pytest(server: Server) -> int:
         found, channel, stop = child
         request.update(found)
         recorder.order = session.ordered(found, channel, stop)
-        files = recorder.order.wanted.files(server.project.root)
+        files = recorder.order.wanted.files(server.project.folder)
         args.extend(files)
         config.known_args_namespace.file_or_dir = files
 

@@ -1,0 +1,54 @@
+"""Test ids where the project root lies below the repository's root: pytest's are relative to the one, ours to the
+other.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planexec.testing.records import Records
+
+
+class IdTranslator:
+    """``project`` is the project root relative to the repository's root (posix); empty when they are the same."""
+
+    def __init__(self, project: str = "") -> None:
+        self.project = "" if project == "." else project
+
+    def inward(self, ids: Sequence[str]) -> list[str]:
+        """From the repository's root to the project root, where pytest counts from."""
+        if not self.project:
+            return list(ids)
+        return [_replaced(each, posixpath.relpath(each.split("::", 1)[0], self.project)) for each in ids]
+
+    def outward(self, name: str, canary: str = "") -> str:
+        """From the project root to the repository's root. The planted test has no place and stays as it is."""
+        if not self.project or (canary and name.startswith(f"{canary}.py")) or name.startswith("/"):
+            return name
+        return _replaced(name, posixpath.normpath(posixpath.join(self.project, name.split("::", 1)[0])))
+
+    def translated(self, records: Records, canary: str) -> Records:
+        """The records with all their test ids outward."""
+        if not self.project:
+            return records
+        return Records([self._entry(entry, canary) for entry in records.entries], records.sealed)
+
+    def _entry(self, entry: Mapping[str, Any], canary: str) -> Mapping[str, Any]:
+        if "id" in entry:
+            return {**entry, "id": self.outward(str(entry["id"]), canary)}
+        if entry["kind"] == "collected":
+            return {**entry, "ids": [self.outward(str(each), canary) for each in entry["ids"]]}
+        if entry["kind"] == "trace":
+            data = dict(entry["data"])
+            for part in ("lines", "frames"):
+                data[part] = {self.outward(test): found for test, found in data.get(part, {}).items()}
+            data["sightings"] = [{**each, "test": self.outward(each["test"])} for each in data.get("sightings", [])]
+            return {**entry, "data": data}
+        return entry
+
+
+def _replaced(name: str, path: str) -> str:
+    _, sign, rest = name.partition("::")
+    return path + sign + rest
