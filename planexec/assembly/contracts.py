@@ -39,6 +39,11 @@ def load_contract(path: Path) -> Contract:
 
 def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
     """The contract that ``fix`` makes of failing tests, bound and as the text that is kept with the run."""
+    for name in tests:
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise UsageError(
+                f"the test id {name!r} is not UTF-8, which a contract has to be", "name the folder above it"
+            )
     many = "tests pass" if len(tests) > 1 else "test passes"
     body = {
         "goal": f"{len(tests)} failing {many}: {', '.join(tests)}"[:300],

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from planexec.cli.opened import Opened, opened, patch_of
+from planexec.core import wire
 from planexec.core.errors import UsageError
 from planexec.core.state import RUNNING, RunState
 
@@ -153,4 +152,6 @@ def validate(path: Path, as_json: bool) -> int:
 
 def write_json(document: Any) -> None:
     """One document on standard output."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8") + "\n")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(wire.indented(document) + b"\n")
+    sys.stdout.buffer.flush()

@@ -4,6 +4,7 @@ stays quick.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -167,6 +168,9 @@ def _global(
 def main() -> None:
     """The program."""
     interrupts.listen()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale without the characters of a path is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 

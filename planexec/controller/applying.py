@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from planexec.core import events as e
+from planexec.core import wire
 from planexec.core.errors import UsageError
 from planexec.core.state import SUCCEEDED, RunState
 from planexec.journal.artifacts import ArtifactStore
@@ -41,7 +40,7 @@ def apply_patch(log: RunLog, store: ArtifactStore, step: Callable[[str], None] |
     marker = markers(store) / log.run_id
     marker.parent.mkdir(exist_ok=True)
     marker.touch()
-    log.record(e.ApplyIntended(store.put(msgspec.json.encode(made)), str(root)))
+    log.record(e.ApplyIntended(store.put(wire.encode(made)), str(root)))
     perform(root, made, store, step)
     log.record(e.ApplyEnded("finished"))
     log.checkpoint()
@@ -53,7 +52,7 @@ def recover_apply(log: RunLog, store: ArtifactStore) -> str:
     """Finish or undo an apply that a kill interrupted; returns which, or nothing where there was none."""
     state, outcome = log.state, ""
     if state.apply == "intended":
-        made = msgspec.json.decode(store.get(state.apply_changes), type=list[Change])
+        made = wire.decode(store.get(state.apply_changes), list[Change])
         outcome = recover(Path(state.apply_root), made, store)
         log.record(e.ApplyEnded(outcome))
     (markers(store) / log.run_id).unlink(missing_ok=True)

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from planexec.core import decide as d
 from planexec.core import events as e
 from planexec.core import state as s
+from planexec.core import wire
 from planexec.core.plan import Status
 from planexec.journal.artifacts import ArtifactStore
 
@@ -42,7 +41,7 @@ def _last_search(
 ) -> dict[str, Any]:
     """What was tried last to find the fault or a patch, and where the suspicion lies."""
     for event in reversed(observed):
-        stored: dict[str, Any] = msgspec.json.decode(store.get(event.artifact))
+        stored: dict[str, Any] = wire.decode(store.get(event.artifact))
         data = stored.get("data", {})
         if data.get("suspects"):
             kept = {key: data[key] for key in keys if key in data}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from planexec.core import wire
 from planexec.core.errors import JournalError, UsageError
 from planexec.core.events import AnyEvent, RunResumed, decode, encode
 from planexec.core.interrupts import uninterrupted
@@ -54,7 +55,7 @@ class RunLog:
 
     def checkpoint(self) -> None:
         """Keep the state, so that ``status`` need not read the log from the start."""
-        self.journal.save_checkpoint(self.run_id, self._seq, self._digest, msgspec.json.encode(self.state))
+        self.journal.save_checkpoint(self.run_id, self._seq, self._digest, wire.encode(self.state))
         self._saved = self._seq
 
 
@@ -64,7 +65,7 @@ def load(journal: Journal, run_id: str) -> tuple[RunState, int, str]:
     checkpoint = journal.load_checkpoint(run_id)
     if checkpoint is not None:
         try:
-            state, seq, digest = msgspec.json.decode(checkpoint.state, type=RunState), checkpoint.seq, checkpoint.digest
+            state, seq, digest = wire.decode(checkpoint.state, RunState), checkpoint.seq, checkpoint.digest
         except msgspec.MsgspecError:
             state, seq, digest = RunState(), 0, ""  # written by another version: the log itself is the truth
     for stored in journal.read(run_id, after=seq):
