@@ -11,6 +11,8 @@ from planexec.core import wire
 from planexec.core.errors import UsageError
 from planexec.core.state import RUNNING, RunState
 
+NO_PLAN = "no check names a test, so the built-in planner has no plan; add 'reproduction', or 'tests' to a check"
+
 
 def status(run_id: str, repo: Path, all_runs: bool, revision: int | None, as_json: bool) -> int:
     """The latest run, one run, one revision of it, or the list."""
@@ -132,6 +134,7 @@ def validate(path: Path, as_json: bool) -> int:
     from planexec.assembly.contracts import load_contract
 
     contract = load_contract(path)
+    note = "" if contract.names_tests else NO_PLAN
     if as_json:
         write_json(
             {
@@ -139,6 +142,7 @@ def validate(path: Path, as_json: bool) -> int:
                 "goal": contract.goal,
                 "digest": contract.digest,
                 "required_checks": contract.required_checks,
+                "notes": [note] if note else [],
             }
         )
         return 0
@@ -147,6 +151,8 @@ def validate(path: Path, as_json: bool) -> int:
     out = page()
     out.line(f"{path}: valid")
     out.table(["check", "verifier", "judged by"], [[c.name, c.verifier, c.kind] for c in contract.checks.values()])
+    if note:
+        sys.stderr.write(f"planexec: {note}\n")
     return 0
 
 

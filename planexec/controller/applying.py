@@ -16,7 +16,7 @@ from planexec.core.errors import UsageError
 from planexec.core.state import SUCCEEDED, RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.runlog import RunLog
-from planexec.workspace.apply import check, perform, recover
+from planexec.workspace.apply import check, conflicts, perform, recover, reverse
 from planexec.workspace.entries import Change
 from planexec.workspace.manifest import Manifest, changes
 
@@ -32,10 +32,10 @@ def apply_patch(log: RunLog, store: ArtifactStore, step: Callable[[str], None] |
         raise UsageError(
             f"run {state.run_id} was a dry-run, whose patch is never applied", "run it again without --dry-run"
         )
-    if state.apply == "finished":
-        raise UsageError(f"the patch of run {state.run_id} is applied already", "nothing is left to do")
     made = patch_changes(state, store)
     root = Path(state.base["repository"])
+    if state.apply == "finished" and not conflicts(root, reverse(made)):
+        raise UsageError(f"the patch of run {state.run_id} is applied already", "nothing is left to do")
     check(root, made)
     marker = markers(store) / log.run_id
     marker.parent.mkdir(exist_ok=True)

@@ -93,7 +93,11 @@ class Controller:
         )
         if ask is None:
             failure = trigger.failure if trigger else None
-            message = f"no other way is left: {failure.message}" if failure else "the planner has no plan"
+            message = (
+                f"no other way is left: {failure.message}"
+                if failure
+                else "the planner has no plan for this contract; add a reproduction, or a check that names tests"
+            )
             questions = (failure.question,) if failure and failure.question else ()
             self._conclude(d.Conclude(s.BLOCKED, failure.code.lower() if failure else "no_plan", message, questions))
             return

@@ -355,7 +355,7 @@ def test_only_a_proven_patch_is_applied_and_only_once() -> None:
     illegal(state, e.ApplyEnded("finished"), "no apply is under way")
     intended = reduce(state, e.ApplyIntended("c", "root"))
     assert (intended.apply, intended.apply_changes, intended.apply_root) == ("intended", "c", "root")
-    illegal(intended, e.ApplyIntended("c", "root"), "applied already")
+    illegal(intended, e.ApplyIntended("c", "root"), "under way")
     illegal(intended, e.ApplyEnded("half"), "no way to end")
     finished = reduce(intended, e.ApplyEnded("finished"))
     illegal(finished, e.ApplyIntended("c", "root"), "applied already")
