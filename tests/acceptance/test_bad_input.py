@@ -11,7 +11,7 @@ import pytest
 
 from planexec.sandbox.bubblewrap import candidates
 
-from .conftest import FAILING, CommandLine, Done, differences, fingerprint, git, shop
+from .conftest import FAILING, FIXED, CommandLine, Done, differences, fingerprint, git, shop
 
 MISSING = FAILING.replace("test_total", "test_totl")
 
@@ -119,3 +119,16 @@ def test_a_full_disk(planexec: CommandLine, tree: Path, full: str) -> None:
     before = fingerprint(tree)
     confined(planexec, tree, "--size", "200000", "--tmpfs", str(place)).refused(5, "No space left on device")
     assert differences(before, fingerprint(tree)) == []
+
+
+@pytest.mark.slow
+def test_a_whole_run_among_names_that_are_no_utf_8(planexec: CommandLine, tmp_path: Path) -> None:
+    tree = tmp_path / "it's \udcff\n here"
+    tree.mkdir()
+    (tree / "raw\udcff.txt").write_text("x")
+    shop(tree)
+    done = planexec("fix", FAILING, "--json", cwd=tree)
+    assert done.code == 0, done.err
+    assert done.document["applied"] == "finished"
+    assert FIXED in (tree / "shop/basket.py").read_text()
+    assert planexec("status", cwd=tree).code == 0
