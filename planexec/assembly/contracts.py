@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from planexec.core.contract import REGRESSION_RED, Contract
+from planexec.core.contract_checks import TEST_ID_HINT, is_test_id
 from planexec.core.contract_reader import read_contract
 from planexec.core.errors import JournalError, UsageError
 from planexec.core.state import RunState
@@ -42,6 +43,13 @@ def load_contract(path: Path) -> Contract:
 
 def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:
     """The contract that ``fix`` makes of failing tests, bound and as the text that is kept with the run."""
+    for name in tests:
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise UsageError(
+                f"the test id {name!r} is not UTF-8, which a contract has to be", "name the folder above it"
+            )
+        if not is_test_id(name):
+            raise UsageError(f"'{name}' is not a test id", TEST_ID_HINT)
     many = "tests pass" if len(tests) > 1 else "test passes"
     body = {
         "goal": f"{len(tests)} failing {many}: {', '.join(tests)}"[:300],

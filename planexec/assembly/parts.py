@@ -25,7 +25,7 @@ from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
 from planexec.core import events as e
 from planexec.core.contract import RELATED_TESTS, Contract
-from planexec.core.errors import ConflictError, EnvironmentFailure, PlanexecError, UsageError
+from planexec.core.errors import ConflictError, EnvironmentFailure, UsageError
 from planexec.core.example import default_file
 from planexec.core.plan import Proposal
 from planexec.core.roles import Executor, Planner
@@ -328,7 +328,7 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
     )  # fmt: skip
     proposal = planner.propose(contract, state)
     if proposal is None:
-        raise PlanexecError(
+        raise UsageError(
             "the planner has no plan for this contract", "add a reproduction or a check that is bound to tests"
         )
     return proposal, validate_plan(proposal, state.scope, state.required_checks, Toolbox.standard().names)

@@ -54,7 +54,7 @@ def metrics(state: RunState, history: History) -> dict[str, Any]:
     times = [datetime.fromisoformat(stored.at) for stored, _ in history]
     return {
         "events": len(history),
-        "seconds": round((times[-1] - times[0]).total_seconds(), 3) if times else 0.0,
+        "seconds": max(0.0, round((times[-1] - times[0]).total_seconds(), 3)) if times else 0.0,
         "actions": kinds["ActionStarted"],
         "observations": kinds["ObservationRecorded"],
         "facts": len(state.facts),

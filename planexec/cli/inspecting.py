@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from planexec.cli.opened import Opened, opened, patch_of
+from planexec.core import wire
 from planexec.core.errors import UsageError
 from planexec.core.state import RUNNING, RunState
+
+NO_PLAN = "no check names a test, so the built-in planner has no plan; add 'reproduction', or 'tests' to a check"
 
 
 def status(run_id: str, repo: Path, all_runs: bool, revision: int | None, as_json: bool) -> int:
@@ -137,6 +138,7 @@ def validate(path: Path | None, schema: bool, as_json: bool) -> int:
     from planexec.assembly.contracts import load_contract
 
     contract = load_contract(path)
+    note = "" if contract.names_tests else NO_PLAN
     if as_json:
         write_json(
             {
@@ -144,6 +146,7 @@ def validate(path: Path | None, schema: bool, as_json: bool) -> int:
                 "goal": contract.goal,
                 "digest": contract.digest,
                 "required_checks": contract.required_checks,
+                "notes": [note] if note else [],
             }
         )
         return 0
@@ -152,6 +155,8 @@ def validate(path: Path | None, schema: bool, as_json: bool) -> int:
     out = page()
     out.line(f"{path}: valid")
     out.table(["check", "verifier", "judged by"], [[c.name, c.verifier, c.kind] for c in contract.checks.values()])
+    if note:
+        sys.stderr.write(f"planexec: {note}\n")
     return 0
 
 
@@ -166,4 +171,6 @@ def _schema(path: Path | None) -> int:
 
 def write_json(document: Any) -> None:
     """One document on standard output."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8") + "\n")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(wire.indented(document) + b"\n")
+    sys.stdout.buffer.flush()

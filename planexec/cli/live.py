@@ -11,6 +11,7 @@ import msgspec
 
 from planexec.cli.text import clean
 from planexec.core import events as e
+from planexec.core import wire
 from planexec.journal.chain import Stored
 
 
@@ -52,7 +53,7 @@ class Narrator:
         if self.events:
             self.run_id = event.run_id if isinstance(event, e.RunStarted) else self.run_id
             record = {"run_id": self.run_id, "seq": stored.seq, "at": stored.at, **msgspec.to_builtins(event)}
-            sys.stdout.buffer.write(msgspec.json.encode(record) + b"\n")
+            sys.stdout.buffer.write(wire.encode(record) + b"\n")
             sys.stdout.buffer.flush()
         if not self.quiet and (line := told(event)):
             if self._status is not None:

@@ -4,6 +4,7 @@ stays quick.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Annotated, Optional
 import typer
 
 from planexec.core import interrupts
-from planexec.core.errors import PlanexecError
+from planexec.core.errors import EnvironmentFailure, PlanexecError
 
 app = typer.Typer(
     name="planexec",
@@ -184,8 +185,23 @@ def _global(
 
 def main() -> None:
     """The program."""
+    _open_streams()
     interrupts.listen()
     app()
+
+
+def _open_streams() -> None:
+    """Standard streams that take any text; a closed one is replaced, or the next file opened would get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+        elif number and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale without the characters of a path is no fault
 
 
 def _leave(command: Callable[[], int]) -> None:
@@ -203,6 +219,10 @@ def _leave(command: Callable[[], int]) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except OSError as error:  # the machine gave out where nobody foresaw it: a full disk, a folder taken away
+        where = f"{error.filename!r}: " if error.filename is not None else ""
+        complain(EnvironmentFailure(f"{where}{error.strerror or error}", "check space and permissions"))
+        code = EnvironmentFailure.exit_code
     raise typer.Exit(code)
 
 

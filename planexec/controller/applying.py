@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from planexec.core import events as e
+from planexec.core import wire
 from planexec.core.errors import UsageError
 from planexec.core.state import SUCCEEDED, RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.runlog import RunLog
-from planexec.workspace.apply import check, perform, recover
+from planexec.workspace.apply import check, conflicts, perform, recover, reverse
 from planexec.workspace.entries import Change
 from planexec.workspace.manifest import Manifest, changes
 
@@ -33,15 +32,15 @@ def apply_patch(log: RunLog, store: ArtifactStore, step: Callable[[str], None] |
         raise UsageError(
             f"run {state.run_id} was a dry-run, whose patch is never applied", "run it again without --dry-run"
         )
-    if state.apply == "finished":
-        raise UsageError(f"the patch of run {state.run_id} is applied already", "nothing is left to do")
     made = patch_changes(state, store)
     root = Path(state.base["repository"])
+    if state.apply == "finished" and not conflicts(root, reverse(made)):
+        raise UsageError(f"the patch of run {state.run_id} is applied already", "nothing is left to do")
     check(root, made)
     marker = markers(store) / log.run_id
     marker.parent.mkdir(exist_ok=True)
     marker.touch()
-    log.record(e.ApplyIntended(store.put(msgspec.json.encode(made)), str(root)))
+    log.record(e.ApplyIntended(store.put(wire.encode(made)), str(root)))
     perform(root, made, store, step)
     log.record(e.ApplyEnded("finished"))
     log.checkpoint()
@@ -53,7 +52,7 @@ def recover_apply(log: RunLog, store: ArtifactStore) -> str:
     """Finish or undo an apply that a kill interrupted; returns which, or nothing where there was none."""
     state, outcome = log.state, ""
     if state.apply == "intended":
-        made = msgspec.json.decode(store.get(state.apply_changes), type=list[Change])
+        made = wire.decode(store.get(state.apply_changes), list[Change])
         outcome = recover(Path(state.apply_root), made, store)
         log.record(e.ApplyEnded(outcome))
     (markers(store) / log.run_id).unlink(missing_ok=True)

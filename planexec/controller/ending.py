@@ -84,7 +84,7 @@ def _searches(
 
 
 def _data(store: ArtifactStore, event: e.ObservationRecorded) -> dict[str, Any]:
-    stored: dict[str, Any] = msgspec.json.decode(store.get(event.artifact))
+    stored: dict[str, Any] = wire.decode(store.get(event.artifact))
     data: dict[str, Any] = stored.get("data", {})
     return data
 

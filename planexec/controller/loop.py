@@ -12,13 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
-
 from planexec.controller.ending import report
 from planexec.controller.steps import StepRunner
 from planexec.core import decide as d
 from planexec.core import events as e
 from planexec.core import state as s
+from planexec.core import wire
 from planexec.core.contract import Contract
 from planexec.core.decide import decide
 from planexec.core.errors import EnvironmentFailure
@@ -94,7 +93,11 @@ class Controller:
         )
         if ask is None:
             failure = trigger.failure if trigger else None
-            message = f"no other way is left: {failure.message}" if failure else "the planner has no plan"
+            message = (
+                f"no other way is left: {failure.message}"
+                if failure
+                else "the planner has no plan for this contract; add a reproduction, or a check that names tests"
+            )
             questions = (failure.question,) if failure and failure.question else ()
             self._conclude(d.Conclude(s.BLOCKED, failure.code.lower() if failure else "no_plan", message, questions))
             return
@@ -103,7 +106,7 @@ class Controller:
             findings = validate_plan(ask, state.scope, state.required_checks, tools)
         else:
             findings = validate_replan(state, ask, tools)
-        stored = self.steps.bench.store.put(msgspec.json.encode(ask))
+        stored = self.steps.bench.store.put(wire.encode(ask))
         if findings:
             self.log.record(e.ProposalRefused(stored, tuple(findings)))
             return

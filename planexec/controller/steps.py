@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from planexec.controller.failures import classify
 from planexec.core import events as e
+from planexec.core import wire
 from planexec.core.contract import Contract
 from planexec.core.example import default_file, regression_id
 from planexec.core.paths import matches
@@ -111,7 +110,7 @@ class StepRunner:
             "ok": result.ok,
         }
         record |= {"code": result.code, "summary": result.summary, "data": result.data, "claims": result.claims}
-        artifact = self.bench.store.put(msgspec.json.encode(record))
+        artifact = self.bench.store.put(wire.encode(record))
         self.log.record(
             e.ObservationRecorded(step.id, name, observation, result.summary, artifact, len(result.claims), result.ok)
         )

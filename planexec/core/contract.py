@@ -211,6 +211,14 @@ class Contract(msgspec.Struct, frozen=True):
         """The check that reproduces the fault, where there is one."""
         return next((check for check in self.checks.values() if check.kind == REGRESSION_RED), None)
 
+    @property
+    def names_tests(self) -> bool:
+        """Whether some check tells the patch from other changes by a test: without one the built-in planner has no
+        plan.
+        """
+        tested = (check.arguments.tests or check.arguments.acceptance for check in self.checks.values())
+        return self.reproduction is not None or any(tested)
+
 
 def _lines(text: str | tuple[str, ...]) -> list[str]:
     """Blank lines within stay: they may lie in a string."""

@@ -21,6 +21,9 @@ _CJK_STOP = re.compile(r"[、，。；：]")
 _SENTENCE = re.compile(r"\s.*[,;:.!](\s|$)|[,;:.!]\s")
 
 
+TEST_ID_HINT = "ids are paths from the repository's root, such as tests/test_x.py::test_y"
+
+
 class Objection(NamedTuple):
     """What is wrong with the value at ``path`` below the thing that was looked at, and what to do."""
 
@@ -59,6 +62,11 @@ def _is_prose(glob: str) -> bool:
     return bool(_CJK_STOP.search(glob) or _SENTENCE.search(glob) or (plain and re.search(r"\s", glob)))
 
 
+def is_test_id(name: str) -> bool:
+    """Whether a test can be called so: a path below the root, then perhaps ``::`` and a name in the file."""
+    return bool(name.strip()) and not name.startswith("-") and not _leaves(name.split("::", maxsplit=1)[0])
+
+
 def _leaves(path: str) -> bool:
     return path.startswith(("/", "~")) or ".." in path.split("/")
 
@@ -66,8 +74,8 @@ def _leaves(path: str) -> bool:
 def argument_objections(check: str, kind: str, arguments: c.Arguments, given: frozenset[str]) -> Iterator[Objection]:
     """Whether the arguments make sense for the verifier ``kind``; ``given`` are those that the contract names."""
     for index, name in enumerate(arguments.tests):
-        if not name.strip() or name.startswith("-") or _leaves(name.split("::")[0]):
-            yield Objection(("tests", index), f"'{name}' is not a test id", "ids look like tests/test_x.py::test_y")
+        if not is_test_id(name):
+            yield Objection(("tests", index), f"'{name}' is not a test id", TEST_ID_HINT)
     if kind == c.REGRESSION_RED:
         yield from _reproduction(check, arguments)
     if kind == c.NAMED_TESTS:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from planexec.core import wire
 from planexec.core.plan import Step
 
 
@@ -404,14 +405,13 @@ AnyEvent = (
     | ApplyEnded
 )
 
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-
 
 def encode(event: AnyEvent) -> bytes:
     """An event as JSON."""
-    return msgspec.json.encode(event)
+    return wire.encode(event)
 
 
 def decode(data: bytes) -> AnyEvent:
-    """JSON as an event. Raises msgspec.ValidationError."""
-    return _decoder.decode(data)
+    """JSON as an event. Raises msgspec.DecodeError."""
+    event: AnyEvent = wire.decode(data, AnyEvent)
+    return event

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from planexec.core import wire
+
 ID_PATTERN = re.compile(r"^[A-Za-z][\w-]*\Z", re.ASCII)  # not ``$``, which lets a final line break pass
 
 
@@ -121,7 +123,7 @@ def read_proposal(data: bytes) -> Proposal:
     """Decode a proposal strictly. Raises msgspec.DecodeError: on what is not JSON, and on any field that a proposal
     may not have.
     """
-    return msgspec.json.decode(data, type=Proposal)
+    return wire.decode(data, Proposal)
 
 
 def ready(steps: Iterable[Step]) -> list[Step]:

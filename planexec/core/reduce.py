@@ -360,7 +360,7 @@ def _run_resumed(state: RunState, event: e.RunResumed) -> RunState:
 
 def _apply_intended(state: RunState, event: e.ApplyIntended) -> RunState:
     _need(state.status == SUCCEEDED, "only a proven patch is applied")
-    _need(state.apply in {"", "undone"}, "the patch is applied already")
+    _need(state.apply != "intended", "an apply is under way")  # applied before: a person may have taken it back
     return replace(state, apply="intended", apply_changes=event.changes, apply_root=event.root)
 
 

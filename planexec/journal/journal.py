@@ -130,15 +130,15 @@ class Journal:
             return [Stored(*row) for row in self._connection.execute(query, (run_id, after)).fetchall()]
 
     def runs(self) -> list[RunRow]:
-        """Every run, the newest first."""
+        """Every run, the newest first: as they were written, whatever the clock said."""
         query = """SELECT run_id, at, (SELECT max(seq) FROM events AS last WHERE last.run_id = first.run_id)
-                   FROM events AS first WHERE seq = 1 ORDER BY at DESC, rowid DESC"""
+                   FROM events AS first WHERE seq = 1 ORDER BY rowid DESC"""
         with self._guarded():
             return [RunRow(*row) for row in self._connection.execute(query).fetchall()]
 
     def latest(self) -> str | None:
         """The id of the run that was started last."""
-        query = "SELECT run_id FROM events WHERE seq = 1 ORDER BY at DESC, rowid DESC LIMIT 1"
+        query = "SELECT run_id FROM events WHERE seq = 1 ORDER BY rowid DESC LIMIT 1"
         with self._guarded():
             row = self._connection.execute(query).fetchone()
         return None if row is None else str(row[0])

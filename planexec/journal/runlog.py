@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from planexec.core import wire
 from planexec.core.errors import JournalError, UsageError
 from planexec.core.events import AnyEvent, RunResumed, decode, encode
 from planexec.core.interrupts import uninterrupted
@@ -19,6 +20,7 @@ from planexec.core.reduce import reduce
 from planexec.core.state import RunState
 from planexec.journal.chain import Stored
 from planexec.journal.journal import Journal
+from planexec.journal.schema import explained
 
 Listener = Callable[[Stored, AnyEvent], None]
 CHECKPOINT_EVERY = 500
@@ -54,7 +56,7 @@ class RunLog:
 
     def checkpoint(self) -> None:
         """Keep the state, so that ``status`` need not read the log from the start."""
-        self.journal.save_checkpoint(self.run_id, self._seq, self._digest, msgspec.json.encode(self.state))
+        self.journal.save_checkpoint(self.run_id, self._seq, self._digest, wire.encode(self.state))
         self._saved = self._seq
 
 
@@ -64,7 +66,7 @@ def load(journal: Journal, run_id: str) -> tuple[RunState, int, str]:
     checkpoint = journal.load_checkpoint(run_id)
     if checkpoint is not None:
         try:
-            state, seq, digest = msgspec.json.decode(checkpoint.state, type=RunState), checkpoint.seq, checkpoint.digest
+            state, seq, digest = wire.decode(checkpoint.state, RunState), checkpoint.seq, checkpoint.digest
         except msgspec.MsgspecError:
             state, seq, digest = RunState(), 0, ""  # written by another version: the log itself is the truth
     for stored in journal.read(run_id, after=seq):
@@ -85,15 +87,13 @@ def events_of(journal: Journal, run_id: str) -> list[tuple[Stored, AnyEvent]]:
 
 def seconds_worked(history: Sequence[tuple[Stored, AnyEvent]]) -> float:
     """How long processes have worked on a run, from its first event or a resumption to the last event after it."""
-    total, began, last = 0.0, None, None
+    total, last = 0.0, None
     for stored, event in history:
         at = datetime.fromisoformat(stored.at)
-        if began is None or isinstance(event, RunResumed):
-            total += (last - began).total_seconds() if began is not None and last is not None else 0.0
-            began = at
+        if last is not None and not isinstance(event, RunResumed):
+            total += max(0.0, (at - last).total_seconds())  # a clock that was set back costs one interval at most
         last = at
-    total += (last - began).total_seconds() if began is not None and last is not None else 0.0
-    return max(0.0, total)
+    return total
 
 
 def resolve(journal: Journal, name: str = "") -> str:
@@ -119,9 +119,10 @@ class RunLock:
         self._descriptor = -1
 
     def acquire(self) -> bool:
-        """Take the lock; False when another process holds it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Take the lock; False when another process holds it. Raises JournalError where there can be none."""
+        with explained(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

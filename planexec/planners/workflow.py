@@ -36,7 +36,7 @@ class WorkflowPlanner:
 
         None where no check is bound to a test: then nothing tells a patch from any other change.
         """
-        if not any(check is contract.reproduction or _has_tests(check) for check in contract.checks.values()):
+        if not contract.names_tests:
             return None
         steps = [_inspect(contract)]
         if contract.reproduction is not None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import ast
 import difflib
+import io
 import os
 import re
+import tokenize
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -150,7 +153,10 @@ class Edit:
             return new, f"'{arguments.path}' exists; give the text to replace" if exists else ""
         if before is None:
             return b"", f"there is no file '{arguments.path}'"
-        return _replace_once(before, old, new)
+        converted = as_in_file(arguments.path, before, (arguments.old, arguments.new))
+        if isinstance(converted, str):
+            return b"", converted
+        return _replace_once(before, *converted)
 
 
 class Undo:
@@ -167,6 +173,22 @@ class Undo:
         checkpoint = workbench.state.record(workbench.step.id).checkpoint
         restore(workbench.scratch, Manifest.decode(store.get(checkpoint)), store)
         return ToolResult(True, "the tree is as it was when the step began")
+
+
+def as_in_file(path: str, content: bytes, texts: Sequence[str]) -> list[bytes] | str:
+    """``texts`` in the encoding and with the line ends of a file; where it cannot hold them, what stands against it."""
+    if all(end == b"\r\n" for end in re.findall(rb"\r?\n", content)) and b"\n" in content:
+        texts = [re.sub(r"\r?\n", "\r\n", text) for text in texts]
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0] if path.endswith(".py") else "utf-8"
+        content.decode(encoding)
+    except (SyntaxError, ValueError, LookupError):
+        encoding = "ascii"  # not known: what is ASCII is the same in nearly all of them
+    try:
+        # Only the file has a byte order mark.
+        return [text.encode("utf-8" if encoding == "utf-8-sig" else encoding) for text in texts]
+    except UnicodeEncodeError as error:
+        return f"'{path}' is not UTF-8, and its encoding cannot hold {error.object[error.start : error.start + 1]!r}"
 
 
 def _replace_once(before: bytes, old: bytes, new: bytes) -> tuple[bytes, str]:

@@ -85,7 +85,8 @@ def trouble(report: TestReport, where: str) -> Verdict | None:
         told = f"tests cannot be run on {where}: {report.environment_problem}{used}"
         return Verdict(ERROR, told, {"output": report.output})
     if report.timed_out:
-        return Verdict(ERROR, f"the tests took too long on {where}", {"output": report.output}, "TIMEOUT")
+        told = f"the tests on {where} {report.distrust}; limits.suite_seconds of the contract sets the limit"
+        return Verdict(ERROR, told, {"output": report.output}, "TIMEOUT")
     if not report.trusted:
         return Verdict(
             FAILED,

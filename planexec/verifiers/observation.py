@@ -10,9 +10,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from planexec.core import events as e
+from planexec.core import wire
 from planexec.core.contract import Contract
 from planexec.core.paths import matches
 from planexec.testing.bench import Bench, select
@@ -107,7 +106,7 @@ class ObservationVerifier:
         digest = self.records.get(support.observation)
         if digest is None:
             return f"there is no observation '{support.observation}'"
-        data: dict[str, Any] = msgspec.json.decode(self.bench.store.get(digest)).get("data", {})
+        data: dict[str, Any] = wire.decode(self.bench.store.get(digest)).get("data", {})
         return "" if str(data.get(support.field)) == support.value else f"the record says {data.get(support.field)!r}"
 
     def _of_check(self, support: e.CheckSupport) -> str:

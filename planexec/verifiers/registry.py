@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-import msgspec
-
 from planexec.core import contract as c
+from planexec.core import wire
 from planexec.core.errors import PlanexecError
 from planexec.core.events import Evidence
 from planexec.core.state import Frozen
@@ -99,5 +98,5 @@ class Registry:
         self.numbers += 1
         record: dict[str, Any] = {"verifier": verifier, "about": about, "status": verdict.status, "code": verdict.code}
         record |= {"summary": verdict.summary, "detail": verdict.detail}
-        artifact = request.bench.store.put(msgspec.json.encode(record))
+        artifact = request.bench.store.put(wire.encode(record))
         return Evidence(f"ev-{self.numbers}", verifier, about, verdict.status, verdict.summary, artifact, verdict.code)

@@ -18,7 +18,9 @@ def verify_related_tests(request: Request) -> Verdict:
     ids = request.check.arguments.tests or selection(request.candidate, request.bench)
     first, second = request.bench.baseline(ids)
     if first.timed_out and not ids:
-        return Verdict(INCONCLUSIVE, "the suite is too long and no test file names what was changed")
+        return Verdict(
+            INCONCLUSIVE, "the suite takes longer than limits.suite_seconds, and no test file names what was changed"
+        )
     if problem := trouble(first, "the base") or trouble(second, "the base"):
         return problem
     candidate = request.bench.run(request.candidate.changes, [*ids, *_own(request, ids)] if ids else ())

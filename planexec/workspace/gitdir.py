@@ -48,7 +48,8 @@ class GitDir:
         variables = {
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(self.root),
-            "GIT_OBJECT_DIRECTORY": str(self.objects),
+            # What git writes while reading (trees, when it expands a sparse index) stays in the private folder.
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted_path(str(self.objects)),
         }
         if arguments[0] == "check-ignore":  # the one command that refuses to take paths literally
             variables["GIT_LITERAL_PATHSPECS"] = "0"
@@ -101,6 +102,11 @@ def fill(folder: Path, place: Place, head: str, carried: Mapping[str, str]) -> N
             # An index without a time is never "racy". Git compares the contents of files that are as young as
             # the index, and runs their filters for it; `Repository.dirty` compares those by itself instead.
             os.utime(folder / name, (0, 0))
+
+
+def _quoted_path(path: str) -> str:
+    """One entry of a list with colons, as git reads it: a quoted one may hold anything."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def config_text(carried: Mapping[str, str]) -> str:

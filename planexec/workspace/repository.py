@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from planexec.core.errors import EnvironmentFailure
+from planexec.workspace.conversion import ATTRIBUTES, stored_forms
 from planexec.workspace.gitcommand import Answer, git
 from planexec.workspace.gitdir import GitDir, private_git_dir, settings
 from planexec.workspace.ignored import ENVIRONMENT_MARK
@@ -139,9 +140,9 @@ class Repository:
         """Paths that differ from the index, from HEAD, or are not known to git; empty for a clean tree.
 
         A file counts as unchanged when its size and times are those in the index, as for git, so that line
-        ending conversion, LFS and sparse checkouts are clean; else when its bytes are those in the index, with
-        or without carriage returns. No filter is run. A folder that is new as a whole ends in a slash. A virtual
-        environment that no rule ignores is nobody's work: it does not count.
+        ending conversion, LFS and sparse checkouts are clean; else when its bytes, or what git's own conversions
+        make of them, are those in the index. No filter is run. A folder that is new as a whole ends in a slash. A
+        virtual environment that no rule ignores is nobody's work: it does not count.
         """
         with self.private() as private:
             entries = _entries(private)
@@ -163,7 +164,8 @@ class Repository:
                 doubtful.add(path)
             else:
                 changed.add(path)
-        return changed | {path for path in doubtful - changed if self._differs(entries[path])}
+        converted = _attributes(private, doubtful - changed)
+        return changed | {path for path in doubtful - changed if self._differs(entries[path], converted[path])}
 
     def _racy(self, entries: dict[str, IndexEntry]) -> Iterator[str]:
         """Files as young as the index: they may have changed after it was written without a trace in their times."""
@@ -177,7 +179,7 @@ class Repository:
                     if (self.root / entry.path).lstat().st_mtime_ns >= written:
                         yield entry.path
 
-    def _differs(self, entry: IndexEntry) -> bool:
+    def _differs(self, entry: IndexEntry, attributes: dict[str, str]) -> bool:
         path = self.root / entry.path
         try:
             mode = path.lstat().st_mode
@@ -191,8 +193,9 @@ class Repository:
             return True
         if stat.S_ISLNK(mode) != (entry.mode == _LINK) and self.settings.get("core.symlinks") != "false":
             return True
-        variants = [data, data.replace(b"\r\n", b"\n")] if b"\r\n" in data else [data]
-        return entry.blob not in {self._blob_id(variant) for variant in variants}
+        if stat.S_ISLNK(mode):
+            return entry.blob != self._blob_id(data)
+        return all(entry.blob != self._blob_id(form) for form in stored_forms(data, attributes))
 
     def _blob_id(self, data: bytes) -> str:
         return hashlib.new(self.object_format, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
@@ -222,6 +225,16 @@ def _entries(private: GitDir) -> dict[str, IndexEntry]:
 def _staged(private: GitDir, head: str) -> set[str]:
     arguments = ("diff-index", "--cached", "-z", "--raw", "--no-renames", "--ignore-submodules=dirty", head, "--")
     return set(_raw(private.records(*arguments)))
+
+
+def _attributes(private: GitDir, paths: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Path to the attributes that change what git stores for a file."""
+    found: dict[str, dict[str, str]] = {path: {} for path in paths}
+    if found:
+        records = private.records("check-attr", "-z", "--stdin", *ATTRIBUTES, stdin=_lines(found))
+        for path, name, value in zip(records[0::3], records[1::3], records[2::3], strict=True):
+            found[path][name] = value
+    return found
 
 
 def _raw(records: list[str]) -> dict[str, tuple[int, int, str]]:

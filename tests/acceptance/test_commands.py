@@ -294,6 +294,9 @@ def test_apply_refuses_a_file_that_was_changed_and_works_when_it_is_back(fixed: 
     after = fingerprint(fixed.tree)
     fixed.planexec("apply", cwd=fixed.tree).refused(2, "applied already")
     assert differences(after, fingerprint(fixed.tree)) == []
+    file.write_text(original)  # taken back by hand: what counts is the tree
+    assert fixed.planexec("apply", cwd=fixed.tree).code == 0
+    assert file.read_text() == original.replace(FAULTY, FIXED)
 
 
 def test_a_closed_pipe_is_no_error_of_ours(fixed: Fixed) -> None:

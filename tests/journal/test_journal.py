@@ -377,3 +377,13 @@ def test_reading_the_journal_needs_no_git() -> None:
         check=False,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_latest_run_is_the_one_that_was_written_last(tmp_path: Path) -> None:
+    """Whatever the clock says: it may have been in the future when the first run began."""
+    for name, year in (("first", 2099), ("second", 2026)):
+        with Journal.open(tmp_path, clock=lambda year=year: datetime(year, 1, 1, tzinfo=UTC)) as journal:
+            journal.append(name, [b"{}"], expected=0)
+    with Journal.open(tmp_path) as journal:
+        assert journal.latest() == "second"
+        assert [row.run_id for row in journal.runs()] == ["second", "first"]

@@ -31,6 +31,8 @@ GATE = e.GateStarted("tree")
         ([(0, GATE), (5, GATE), (1000, e.RunResumed("1")), (1003, GATE)], 8.0),
         ([(0, GATE), (5, e.RunInterrupted("SIGINT")), (90, e.RunResumed("1")), (99, e.RunResumed("1"))], 5.0),
         ([(50, GATE), (0, GATE)], 0.0),  # a clock that was put back
+        ([(3600, GATE), (3605, GATE), (5, GATE), (9, GATE)], 9.0),
+        ([(3600, GATE), (5, e.RunResumed("1")), (9, GATE)], 4.0),
     ],
 )
 def test_time_is_counted_while_somebody_works(moments: list[tuple[float, e.AnyEvent]], seconds: float) -> None:

@@ -21,6 +21,7 @@ from planexec.tools.files import (
     SearchArguments,
     Undo,
     _replace_once,
+    as_in_file,
     read_inside,
     write_inside,
 )
@@ -153,3 +154,49 @@ def test_bytes_outside_the_edited_span_are_identical(head: bytes, old: bytes, ne
         assert (after, objection) == (head + new + tail, "")
     else:
         assert objection
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "old", "new", "after"),
+    [
+        ("a.py", "# coding: latin-1\nx = 'é'\n".encode("latin-1"), "'é'", "'è'", "# coding: latin-1\nx = 'è'\n"),
+        (
+            "a.py",
+            "# coding: shift_jis\nx = '日'\n".encode("shift_jis"),
+            "'日'",
+            "'本'",
+            "# coding: shift_jis\nx = '本'\n",
+        ),
+        ("a.py", b"x = 1\r\ny = 2\r\n", "x = 1\ny", "x = 2\nz = 3\ny", "x = 2\r\nz = 3\r\ny = 2\r\n"),
+        ("a.py", b"\xef\xbb\xbfx = 1\n", "x = 1", "x = 'é'", "\ufeffx = 'é'\n"),
+        ("a.txt", b"x\r\ny\nz", "y", "q\nr", "x\r\nq\nr\nz"),
+    ],
+)
+def test_an_edit_has_the_encoding_and_the_line_ends_of_its_file(
+    bench: Bench, path: str, before: bytes, old: str, new: str, after: str
+) -> None:
+    write_inside(bench.workspace.scratch, path, before)
+    found = apply(bench, path=path, old=old, new=new)
+    assert found.ok, found.summary
+    coding = after.split("\n", maxsplit=1)[0].partition("coding: ")[2] or "utf-8"
+    assert (bench.workspace.scratch / path).read_bytes() == after.encode(coding)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "new"),
+    [("a.py", b"# coding: latin-1\nx = '\xe9'\n", "x = '漢'"), ("a.txt", b"x = \xe9\n", "x = 'é'")],
+)
+def test_a_text_that_the_file_cannot_hold_is_refused(bench: Bench, path: str, before: bytes, new: str) -> None:
+    write_inside(bench.workspace.scratch, path, before)
+    found = apply(bench, path=path, old="x = ", new=new)
+    assert (found.ok, "cannot hold" in found.summary) == (False, True)
+    assert (bench.workspace.scratch / path).read_bytes() == before
+
+
+@given(st.text(alphabet="aé漢\n\r\t\f ", max_size=30), st.text(alphabet="aé漢\n ", max_size=9), st.booleans())
+def test_what_stands_in_a_file_is_found_in_it(text: str, new: str, bom: bool) -> None:
+    content = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
+    converted = as_in_file("a.py", content, [text, new])
+    assert isinstance(converted, list)
+    assert converted[0] in content
+    assert converted[1].replace(b"\r\n", b"\n") == new.encode()
