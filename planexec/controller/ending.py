@@ -13,6 +13,7 @@ from planexec.controller.hints import hints
 from planexec.core import decide as d
 from planexec.core import events as e
 from planexec.core import state as s
+from planexec.core import wire
 from planexec.core.contract import Contract
 from planexec.core.plan import Status
 from planexec.journal.artifacts import ArtifactStore
