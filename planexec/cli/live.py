@@ -5,13 +5,18 @@ JSON lines.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from planexec.cli.text import clean
 from planexec.core import events as e
+from planexec.core.durations import told as duration
+from planexec.core.state import BUDGET
 from planexec.journal.chain import Stored
+
+SEARCH = "repair"
 
 
 class Narrator:
@@ -21,6 +26,7 @@ class Narrator:
         self.events = events
         self.quiet = quiet and not sys.stderr.isatty()
         self.run_id = ""
+        self.budget = ""
         self._status: Any = None
 
     def __enter__(self) -> Narrator:
@@ -47,14 +53,20 @@ class Narrator:
 
             self._status.update(Text(clean(text)[:200]))
 
+    def begin(self, run_id: str, settings: Mapping[str, str]) -> None:
+        """Whose events are told from here on."""
+        self.run_id = run_id
+        self.budget = duration(float(settings[BUDGET])) if BUDGET in settings else ""
+
     def hear(self, stored: Stored, event: e.AnyEvent) -> None:
         """One committed event."""
+        if isinstance(event, e.RunStarted):
+            self.begin(event.run_id, event.settings)
         if self.events:
-            self.run_id = event.run_id if isinstance(event, e.RunStarted) else self.run_id
             record = {"run_id": self.run_id, "seq": stored.seq, "at": stored.at, **msgspec.to_builtins(event)}
             sys.stdout.buffer.write(msgspec.json.encode(record) + b"\n")
             sys.stdout.buffer.flush()
-        if not self.quiet and (line := told(event)):
+        if not self.quiet and (line := told(event, self.budget)):
             if self._status is not None:
                 from rich.text import Text
 
@@ -63,8 +75,8 @@ class Narrator:
                 sys.stderr.write(clean(line) + "\n")
 
 
-def told(event: e.AnyEvent) -> str:
-    """An event as a line for people; empty for those that say nothing new."""
+def told(event: e.AnyEvent, budget: str = "") -> str:
+    """An event as a line for people; empty for those that say nothing new. ``budget`` is the time for searching."""
     match event:
         case e.RunStarted():
             return f"run {event.run_id} on {event.base['commit'][:12]}, {event.settings['sandbox']}"
@@ -77,6 +89,8 @@ def told(event: e.AnyEvent) -> str:
             return f"proposal refused: {'; '.join(event.findings)}"
         case e.StepStarted():
             return f"[{event.step}] started" + (f", attempt {event.attempt}" if event.attempt > 1 else "")
+        case e.ActionStarted(tool=tool) if tool == SEARCH and budget:
+            return f"[{event.step}] searching for a patch; all searches together may take {budget}"
         case e.ObservationRecorded():
             return f"[{event.step}] {event.observation}: {event.summary}"
         case e.FactCommitted():

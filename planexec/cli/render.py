@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TextIO
 
 from planexec.cli.text import clean
+from planexec.core.durations import told
+from planexec.core.state import BUDGET
+
+_SHOWN_DIRTY = 10
 
 
 class Page(Protocol):
@@ -75,6 +79,8 @@ def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> No
         page.line(f"  planexec resume {document['run_id']} goes on with it")
     page.line(f"  goal: {document['goal']}")
     page.line(f"  scope: {document['scope']}; revision {document['revision']}, replans left {document['replans_left']}")
+    for line in _settled(document):
+        page.line(f"  {line}")
     show_revisions(page, document)
     for number, steps in enumerate(document["plan_history"] if not brief else (), start=1):
         show_plan(page, f"Plan {number}, as it was replaced", steps)
@@ -85,6 +91,22 @@ def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> No
         page.heading(f"Patch (+{document['diff']['added']} -{document['diff']['removed']})")
         page.patch(document["diff"]["patch"])
     show_report(page, document)
+
+
+def _settled(document: dict[str, Any]) -> list[str]:
+    """What the run started from and may spend, and what became of its patch, where that is not the usual."""
+    lines = []
+    if dirty := document["dirty"]:
+        more = f" and {len(dirty) - _SHOWN_DIRTY} more" if len(dirty) > _SHOWN_DIRTY else ""
+        lines.append(f"on top of uncommitted changes: {', '.join(dirty[:_SHOWN_DIRTY])}{more}")
+    if BUDGET in document["settings"]:
+        lines.append(f"time for the search: {told(float(document['settings'][BUDGET]))}")
+    branch = document["branch"]
+    if branch["outcome"] == "finished":
+        lines.append(f"branch {branch['name']}: commit {branch['commit']}")
+    if document["applied"] == "reversed":
+        lines.append("the patch was applied and taken back")
+    return lines
 
 
 def show_plan(page: Page, title: str, steps: Sequence[dict[str, Any]]) -> None:

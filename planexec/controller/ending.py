@@ -21,7 +21,7 @@ def report(
 ) -> dict[str, Any]:
     """The report as plain values; of a success, whose proof is its evidence, only how the patch was found."""
     if decision.status == s.SUCCEEDED:
-        return {"search": _last_search(store, observed, ("tried", "seconds", "surviving", "disagreeing"))}
+        return {"search": _last_search(store, observed, ("tried", "seconds", "budget", "surviving", "disagreeing"))}
     open_checks = [name for name, check in state.checks.items() if check.status != s.PASSED]
     risks = [f"check '{name}' is not proved" for name in open_checks]
     if state.replans_left == 0:
@@ -50,4 +50,4 @@ def _last_search(
     return {}
 
 
-_KEPT = ("suspects", "tried", "generated", "seconds", "ended", "surviving", "disagreeing", "by_template")
+_KEPT = ("suspects", "tried", "generated", "seconds", "budget", "ended", "surviving", "disagreeing", "by_template")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from planexec.core.durations import told
 from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
@@ -17,6 +18,7 @@ from planexec.repair.localise import Suspicion, localise
 from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
+from planexec.tools.budget import budget_of
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.investigate import sources_of, target_ids
 from planexec.verifiers.interface import Candidate, trouble
@@ -61,6 +63,10 @@ class Repair:
 
     def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
         """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
+        budget = budget_of(workbench.contract, workbench.state)
+        left = budget - workbench.searched()
+        if left <= 0:
+            return _spent(arguments, workbench, budget)
         candidate = workbench.candidate()
         shown = visible_tests(workbench.contract, candidate.base.entries)
         targets = [*(candidate.frozen.ids or target_ids(workbench.contract)), *shown]
@@ -74,10 +80,11 @@ class Repair:
         sources = sources_of(workbench.bench)
         suspicions = localise(trace, set(failing), sources)
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
-        return _result(arguments, workbench, self._search(arguments, workbench, candidate, located), located)
+        found = self._search(arguments, workbench, candidate, located, left)
+        return _result(arguments, workbench, found, located)
 
     def _search(
-        self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located
+        self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located, left: float
     ) -> SearchResult:
         contract = workbench.contract
         check = contract.reproduction
@@ -92,7 +99,7 @@ class Repair:
             failing=located.failing,
             covering=located.covering,
             reach=arguments.reach,
-            seconds=min(contract.limits.repair_seconds, workbench.seconds()),
+            seconds=min(left, workbench.seconds()),
             candidates=contract.limits.repair_candidates,
             editable=editable,
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
@@ -133,6 +140,7 @@ def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResu
         "tried": result.tried,
         "generated": result.generated,
         "seconds": round(result.seconds, 1),
+        "budget": budget_of(workbench.contract, workbench.state),
         "ended": result.ended,
         "survivors": [_survivor(survivor, workbench) for survivor in kept[:MAX_SURVIVORS]],
         "surviving": len(result.survivors),
@@ -149,6 +157,21 @@ def _result(arguments: RepairArguments, workbench: Workbench, result: SearchResu
     text = f"the {arguments.reach} search found no patch: {account(result)}"
     support = RecordSupport(workbench.observation, "outcome", "no_survivor")
     return ToolResult(True, text, data, (Claim(text, f"search.{arguments.reach}", "no_survivor", (support,)),))
+
+
+def _spent(arguments: RepairArguments, workbench: Workbench, budget: float) -> ToolResult:
+    """No time is left: that no patch was found stands in the record like any other search without one."""
+    text = f"the {arguments.reach} search was not begun: the {told(budget)} for searching are used up"
+    support = RecordSupport(workbench.observation, "outcome", "no_survivor")
+    claim = Claim(text, f"search.{arguments.reach}", "no_survivor", (support,))
+    data: dict[str, Any] = {
+        "reach": arguments.reach,
+        "seconds": 0.0,
+        "budget": budget,
+        "survivors": [],
+        "outcome": "no_survivor",
+    }
+    return ToolResult(True, text, data, (claim,))
 
 
 def _survivor(survivor: Survivor, workbench: Workbench) -> dict[str, Any]:

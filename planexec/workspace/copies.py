@@ -89,7 +89,9 @@ class Workspace:
             discard_folder(folder)
             folder.mkdir(parents=True, mode=0o700)
             mounts = find_mounts(repository.root, repository.ignored(), repository.tracked())
-            skip = {*mounts, *_inside(repository.root, (cache, store.folder)), *hidden}
+            own = set(_inside(repository.root, (cache, store.folder, store.folder.parent)))
+            mounts = [path for path in mounts if not _meets(path, own)]
+            skip = {*mounts, *own, *hidden}
             first = copy_tree(repository.root, folder / "pristine", skip)
             for path in mounts:
                 _mount_point(folder / "pristine", path, (repository.root / path).is_dir())
@@ -214,6 +216,11 @@ def _inside(root: Path, folders: Sequence[Path]) -> Iterator[str]:
         resolved = folder.resolve()
         if resolved != root and resolved.is_relative_to(root):
             yield str(resolved.relative_to(root))
+
+
+def _meets(path: str, own: Collection[str]) -> bool:
+    """Whether a folder to be mounted holds one of ours, or lies in it: what is mounted can be read as a whole."""
+    return any(f"{path}/".startswith(f"{each}/") or f"{each}/".startswith(f"{path}/") for each in own)
 
 
 def _mount_point(tree: Path, path: str, folder: bool) -> None:

@@ -39,7 +39,8 @@ def document(**changes: Any) -> dict[str, Any]:
     return {
         "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal",
         "scope": "current_repository",
-        "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
+        "revision": 2, "replans_left": 1, "settings": {"repair_seconds": "300"}, "applied": "reversed", "dirty": ["mine.py"],
+        "branch": {"name": "mend", "commit": "c0ffee", "outcome": "finished"}, "revisions": [revision, second], "plan_history": [[step]],
         "steps": [step, patch],
         "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
         "checks": {
@@ -112,3 +113,15 @@ def test_plans_and_steps() -> None:
 def test_a_pipe_gets_plain_text() -> None:
     assert isinstance(page(io.StringIO()), PlainPage)
     assert isinstance(page(Terminal()), RichPage)
+
+
+def test_what_is_not_the_usual_is_told() -> None:
+    stream = io.StringIO()
+    show_run(PlainPage(stream), document())
+    for line in (
+        "  on top of uncommitted changes: mine.py",
+        "  time for the search: 5 min",
+        "  branch mend: commit c0ffee",
+        "  the patch was applied and taken back",
+    ):
+        assert line in stream.getvalue().splitlines()
