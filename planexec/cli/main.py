@@ -163,6 +163,45 @@ def status(
 
 
 @app.command()
+def show(
+    run_id: RunId = "",
+    name: Annotated[
+        str,
+        typer.Argument(metavar="[ID]", help="A step, observation, fact, check, plan-N, or an artifact's digest."),
+    ] = "",
+    repo: Repo = Path(),
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Show everything about one thing of a run; without an ID, what can be shown."""
+    from planexec.cli import showing
+
+    _leave(lambda: showing.show(run_id, name, Where(repo, state_dir), as_json))
+
+
+@app.command()
+def clean(
+    runs: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(metavar="[RUN...]", help="Forget these runs, interrupted ones too.", show_default=False),
+    ] = None,
+    ended: Annotated[bool, typer.Option("--runs", help="Forget all runs that have ended.")] = False,
+    older_than: Annotated[
+        float, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what is older than so many days.")
+    ] = 0.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be freed, and free nothing.")] = False,
+    repo: Repo = Path(),
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Free what killed runs left: copies, temporary folders, throwaway repositories, artifacts of no run."""
+    from planexec.cli import cleaning
+
+    request = cleaning.Request(tuple(runs or ()), ended, older_than, dry_run)
+    _leave(lambda: cleaning.clean(request, Where(repo, state_dir), as_json))
+
+
+@app.command()
 def plan(
     contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
     repo: Repo = Path(),

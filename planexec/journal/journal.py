@@ -182,6 +182,12 @@ class Journal:
         seq, digest, state, seal = row
         return Checkpoint(seq, digest, state) if seal == _seal(digest, state) else None
 
+    def forget(self, run_id: str) -> None:
+        """Remove a run as a whole, at a person's wish; of a run that stays nothing can be removed."""
+        with self._guarded(), transaction(self._connection):
+            for table in ("events", "checkpoints"):
+                self._connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+
     def close(self) -> None:
         """Close the file. Idempotent."""
         with self._lock:

@@ -39,8 +39,9 @@ def document(**changes: Any) -> dict[str, Any]:
     return {
         "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal",
         "scope": "current_repository",
-        "revision": 2, "replans_left": 1, "settings": {"repair_seconds": "300"}, "applied": "reversed", "dirty": ["mine.py"],
-        "branch": {"name": "mend", "commit": "c0ffee", "outcome": "finished"}, "revisions": [revision, second], "plan_history": [[step]],
+        "revision": 2, "replans_left": 1, "settings": {"repair_seconds": "300"}, "applied": "reversed",
+        "branch": {"name": "mend", "commit": "c0ffee", "outcome": "finished"}, "dirty": ["mine.py"],
+        "revisions": [revision, second], "plan_history": [[step]],
         "steps": [step, patch],
         "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
         "checks": {
