@@ -31,9 +31,9 @@ class Narrator:
 
     def __enter__(self) -> Narrator:
         if sys.stderr.isatty():
-            from rich.console import Console
+            from planexec.cli.richpage import console
 
-            self._status = Console(stderr=True, highlight=False).status("starting")
+            self._status = console(sys.stderr).status("starting")
             self._status.start()
         return self
 

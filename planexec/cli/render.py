@@ -179,8 +179,9 @@ def show_report(page: Page, document: dict[str, Any]) -> None:
         if "tried" in search:
             page.heading("Search")
             page.line(f"  {search['summary']} ({search['id']})")
+            budget = f"; time for all searches: {told(search['budget'])}" if "budget" in search else ""
             disagree = f"of these disagree with the chosen one: {search['disagreeing']}"
-            page.line(f"  patches that pass: {search['surviving']}; {disagree}")
+            page.line(f"  patches that pass: {search['surviving']}; {disagree}{budget}")
         return
     page.heading("Without a proof")
     page.line(f"  completed: {', '.join(report['completed']) or 'nothing'}")

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -93,6 +96,28 @@ def test_the_same_content_on_every_page(width: int) -> None:
     assert "[bold]" in flat  # shown, not obeyed
     if width:
         assert max(len(line) for line in shown.splitlines()) <= width
+
+
+def test_no_color_means_no_escapes_at_all() -> None:
+    """In a process of its own, whose environment says so."""
+    program = """
+import io, sys
+from planexec.cli.richpage import RichPage
+class Terminal(io.StringIO):
+    def isatty(self): return True
+out = RichPage(Terminal())
+out.heading("bold")
+out.line("succeeded", "succeeded")
+out.table(["a", "b"], [["failed", "x"]])
+out.patch("+new")
+sys.stdout.write(out.console.file.getvalue())
+"""
+    for no_color, escapes in (("1", False), ("", True)):
+        environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color"}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert ("\x1b" in done.stdout) == escapes
 
 
 def test_a_brief_run_has_no_patch() -> None:
