@@ -262,13 +262,25 @@ def _global(
 def main() -> None:
     """The program."""
     interrupts.listen()
-    app()
+    try:
+        app()
+    except SystemExit:
+        heard = interrupts.last()
+        if heard is None or _told:
+            raise
+        sys.stderr.write("planexec: interrupted before anything began\n")  # within the imports: Typer says nothing
+        raise SystemExit(heard.exit_code) from None
+
+
+_told: list[bool] = []
+"""Whether a command was entered, which says by itself what stopped it."""
 
 
 def _leave(command: Callable[[], int]) -> None:
     """Run a command and end with its exit code. Each foreseeable error is one line on standard error and a code of
     the table.
     """
+    _told.append(True)
     try:
         code = command()
     except PlanexecError as error:
