@@ -133,7 +133,7 @@ def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterato
     with Journal.open(folder, create=False) as journal:
         state = RunLog(journal, resolve(journal, name)).state
     if state.status != RUNNING:
-        raise UsageError(f"run {state.run_id} is {state.status}, so nothing is to be resumed", _instead(state))
+        raise UsageError(f"run {state.run_id} is {state.status}, so nothing is to be resumed", _instead(state, where))
     if repository.head != state.base["commit"]:
         raise ConflictError(
             f"run {state.run_id} began on commit {state.base['commit'][:12]}, and the repository is on"
@@ -156,15 +156,15 @@ def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterato
             yield run
 
 
-def _instead(state: RunState) -> str:
+def _instead(state: RunState, where: Where) -> str:
     """What a person can do where there is nothing to resume."""
     mode, branch = state.settings.get("mode"), state.settings.get("branch", "")
     if state.status != SUCCEEDED or mode == DRY_RUN:
         return "start a new run"
     if mode == BRANCH and state.branch_made != "finished":
-        return f"planexec apply {state.run_id} --branch {branch} commits its patch"
+        return f"{where.command('apply', state.run_id, '--branch', branch)} commits its patch"
     waits = mode != BRANCH and state.apply != "finished"
-    return f"planexec apply {state.run_id} applies its patch" if waits else "start a new run"
+    return f"{where.command('apply', state.run_id)} applies its patch" if waits else "start a new run"
 
 
 def take_up(run: Run) -> None:

@@ -39,7 +39,7 @@ def status(run_id: str, where: Where, all_runs: bool, revision: int | None, as_j
             why = document["revisions"][0]
             out.line(f"  {why['reason']}")
         else:
-            show_run(out, document, brief=True)
+            show_run(out, document, brief=True, resume=where.command("resume", document["run_id"]))
     return 0
 
 

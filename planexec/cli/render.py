@@ -70,13 +70,15 @@ def page(stream: TextIO | None = None) -> Page:
     return RichPage(stream)
 
 
-def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> None:
-    """A whole run: verdict, revisions with their steps, facts, checks, patch or questions."""
+def show_run(page: Page, document: dict[str, Any], *, brief: bool = False, resume: str = "") -> None:
+    """A whole run: verdict, revisions with their steps, facts, checks, patch or questions. ``resume`` is the command
+    that goes on with it.
+    """
     page.line(f"run {document['run_id']}: {document['status']}", document["status"])
     if document["message"]:
         page.line(f"  {document['message']}")
     if document["status"] == "interrupted":
-        page.line(f"  planexec resume {document['run_id']} goes on with it")
+        page.line(f"  to go on: {resume or 'planexec resume ' + document['run_id']}")
     page.line(f"  goal: {document['goal']}")
     page.line(f"  scope: {document['scope']}; revision {document['revision']}, replans left {document['replans_left']}")
     for line in _settled(document):

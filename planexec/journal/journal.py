@@ -1,5 +1,7 @@
 """The journal: the append-only log of events of all runs in one repository, the only truth about a run.
 
+Only `forget` takes anything away, and only a whole run.
+
 Payloads are opaque bytes here; what they mean is known to the floor above. After a kill or a loss of power
 every committed event is there, and nothing of one that was not.
 """
