@@ -6,12 +6,13 @@ What the command line asks for goes in; a controller that is ready to run comes 
 from __future__ import annotations
 
 import difflib
+import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -30,7 +31,7 @@ from planexec.core.example import default_file
 from planexec.core.plan import Proposal
 from planexec.core.roles import Executor, Planner
 from planexec.core.rules import validate_plan
-from planexec.core.state import RUNNING, SUCCEEDED, RunState
+from planexec.core.state import BUDGET, RUNNING, SUCCEEDED, RunState
 from planexec.executors.workflow import WorkflowExecutor
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
@@ -43,17 +44,18 @@ from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
 from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.registry import Registry
+from planexec.workspace.branch import Identity, check_branch
 from planexec.workspace.copies import Workspace
 from planexec.workspace.gitview import synthesise
 from planexec.workspace.repository import Repository
-from planexec.workspace.state import state_folder
+from planexec.workspace.where import Where
 
 PLANNERS: dict[str, Callable[[], Planner]] = {"workflow": WorkflowPlanner}
 EXECUTORS: dict[str, Callable[[], Executor]] = {"workflow": WorkflowExecutor}
 SHOWN_DIRTY = 10
 PYTHON, SANDBOX, PROJECT = "python_path", "sandbox_name", "project"
 """Settings with which an interrupted run is taken up again."""
-APPLY, KEEP, DRY_RUN = "apply", "keep", "dry-run"
+APPLY, KEEP, DRY_RUN, BRANCH = "apply", "keep", "dry-run", "branch"
 _T = TypeVar("_T")
 
 
@@ -61,11 +63,12 @@ _T = TypeVar("_T")
 class Settings:
     """What a person may choose on the command line.
 
-    ``apply`` is whether a proven patch goes to the working tree; ``own_interpreter_first`` is for fixtures that ship
-    with planexec. ``project`` is the project root relative to the repository's; None looks for it from ``repo`` up.
+    ``apply`` is whether a proven patch goes to the working tree; ``branch`` is the new branch that it goes to instead;
+    ``budget`` is in seconds, 0 for the contract's; ``own_interpreter_first`` is for fixtures that ship with planexec.
+    ``project`` is the project root relative to the repository's; None looks for it from where planexec works up.
     """
 
-    repo: Path
+    where: Where
     planner: str = "auto"
     executor: str = "auto"
     sandbox: str = "auto"
@@ -74,11 +77,16 @@ class Settings:
     apply: bool = True
     own_interpreter_first: bool = False
     project: str | None = None
+    branch: str = ""
+    include_dirty: bool = False
+    budget: float = 0.0
 
     @property
     def mode(self) -> str:
         """What becomes of a proven patch, in the word that the run is recorded with."""
-        return DRY_RUN if self.dry_run else APPLY if self.apply else KEEP
+        if self.dry_run:
+            return DRY_RUN
+        return BRANCH if self.branch else APPLY if self.apply else KEEP
 
 
 @dataclass
@@ -92,36 +100,44 @@ class Run:
     workspace: Workspace
     interpreter: Interpreter
     sandbox: Sandbox
+    where: Where
+    dirty: tuple[str, ...] = ()
 
 
 @contextmanager
 def prepared(contract: Contract, settings: Settings, progress: Callable[[str], None]) -> Iterator[Run]:
     """Put a new run together: repository, sandbox, interpreter, copies, journal; the user's tree is only read."""
-    repository = Repository.open(settings.repo)
+    repository = Repository.open(settings.where.repo)
     own = contract_files(contract, repository.root)
-    refuse_dirty(repository, own)
+    dirty = uncommitted(repository, own)
+    if not settings.include_dirty:
+        refuse_dirty(dirty)
+    if settings.branch:
+        check_branch(repository, settings.branch)
+        Identity.of(repository)
     place = _place(contract, settings, repository)
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     with _locked(place, run_id) as log:
         progress("copying the tree")
         workspace = Workspace.create(repository, cache_folder(), run_id, place.store, own)
         with _discarded(workspace):
-            yield _assembled(contract, settings, progress, place, workspace, log, contract.limits.seconds)
+            run = _assembled(contract, settings, progress, place, workspace, log, contract.limits.seconds)
+            yield replace(run, dirty=dirty)
 
 
 @contextmanager
-def resumed(name: str, repo: Path, progress: Callable[[str], None]) -> Iterator[Run]:
+def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterator[Run]:
     """Put an interrupted run together again, as it was: same contract, base, interpreter and kind of sandbox.
 
     ``name`` is a run id, the beginning of one, or empty for the latest. Raises UsageError where nothing is to be
     resumed, ConflictError where the repository moved on.
     """
-    repository = Repository.open(repo)
-    folder = state_folder(repository.root)
+    repository = Repository.open(where.repo)
+    folder = where.folder()
     with Journal.open(folder, create=False) as journal:
         state = RunLog(journal, resolve(journal, name)).state
     if state.status != RUNNING:
-        raise UsageError(f"run {state.run_id} is {state.status}, so nothing is to be resumed", _instead(state))
+        raise UsageError(f"run {state.run_id} is {state.status}, so nothing is to be resumed", _instead(state, where))
     if repository.head != state.base["commit"]:
         raise ConflictError(
             f"run {state.run_id} began on commit {state.base['commit'][:12]}, and the repository is on"
@@ -131,7 +147,7 @@ def resumed(name: str, repo: Path, progress: Callable[[str], None]) -> Iterator[
     contract = kept_contract(state, ArtifactStore(folder / "artifacts"))
     chosen = state.settings
     settings = Settings(
-        repo, chosen["planner"], chosen["executor"], chosen[SANDBOX], chosen[PYTHON], chosen["mode"] == DRY_RUN,
+        where, chosen["planner"], chosen["executor"], chosen[SANDBOX], chosen[PYTHON], chosen["mode"] == DRY_RUN,
         chosen["mode"] == APPLY, project=chosen.get(PROJECT, ""),
     )  # fmt: skip
     place = _place(contract, settings, repository)
@@ -144,10 +160,15 @@ def resumed(name: str, repo: Path, progress: Callable[[str], None]) -> Iterator[
             yield run
 
 
-def _instead(state: RunState) -> str:
+def _instead(state: RunState, where: Where) -> str:
     """What a person can do where there is nothing to resume."""
-    waits = state.status == SUCCEEDED and state.apply != "finished" and state.settings.get("mode") != DRY_RUN
-    return f"planexec apply {state.run_id} applies its patch" if waits else "start a new run"
+    mode, branch = state.settings.get("mode"), state.settings.get("branch", "")
+    if state.status != SUCCEEDED or mode == DRY_RUN:
+        return "start a new run"
+    if mode == BRANCH and state.branch_made != "finished":
+        return f"{where.command('apply', state.run_id, '--branch', branch)} commits its patch"
+    waits = mode != BRANCH and state.apply != "finished"
+    return f"{where.command('apply', state.run_id)} applies its patch" if waits else "start a new run"
 
 
 def take_up(run: Run) -> None:
@@ -183,13 +204,15 @@ def _place(contract: Contract, settings: Settings, repository: Repository) -> _P
     configuration, root = user_configuration(), repository.root
     asked = settings.sandbox if settings.sandbox != "auto" else configuration.sandbox or "auto"
     sandbox = choose(asked)
-    project = root_for(contract, settings.repo, root) if settings.project is None else settings.project
+    project = root_for(contract, settings.where.repo, root) if settings.project is None else settings.project
     own = settings.own_interpreter_first  # a fixture has its packages beside planexec, not where the user's projects do
     interpreter = discover(
         root, project=root / project, flag=settings.python, configured=None if own else configuration.python or None,
         contract=contract.environment.python or None, own_first=own,
     )  # fmt: skip
-    folder = state_folder(root)
+    folder = settings.where.claim()
+    if any(folder.is_relative_to(mount.source) for mount in interpreter.mounts()):
+        raise UsageError(f"the state folder {folder} can be read by the tests", "choose another --state-dir")
     store = ArtifactStore(folder / "artifacts")
     return _Place(repository, sandbox, interpreter, folder, store, project, configuration)
 
@@ -237,7 +260,9 @@ def _assembled(
         Registry.of(contract), lambda: deadline - time.monotonic(), progress,
     )  # fmt: skip
     controller = Controller(contract, log, _chosen(PLANNERS, settings.planner, "planner")(), steps, progress)
-    return Run(controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox)
+    return Run(
+        controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox, settings.where
+    )  # fmt: skip
 
 
 def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
@@ -259,6 +284,8 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
         PYTHON: str(run.interpreter.executable),
         SANDBOX: run.sandbox.name,
         "mode": settings.mode,
+        "branch": settings.branch,
+        BUDGET: f"{settings.budget or contract.limits.repair_seconds:g}",
         "planexec": __version__,
         REGRESSION_FILE: default_file(check, base.entries, steps.bench.project)
         if check and check.arguments.example
@@ -283,6 +310,7 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
             settings=chosen,
             snapshot=run.store.put(base.encode()),
             contract_files={name: run.store.put(content) for name, content in contract.files.items()},
+            dirty=run.dirty,
         )
     )
     _measure(run)
@@ -301,26 +329,28 @@ def _measure(run: Run) -> None:
     run.log.record(e.BaseMeasured(dict(counts), round(first.seconds, 3), tuple(flaky(first, second)), problem))
 
 
-def refuse_dirty(repository: Repository, own: Collection[str] = ()) -> None:
-    """A tree with uncommitted work is not a base to prove anything on; the contract's ``own`` files do not count.
+def uncommitted(repository: Repository, own: Collection[str]) -> tuple[str, ...]:
+    """The files that differ from the commit, as text; the contract's ``own`` files do not count."""
+    dirty = (path for path in repository.dirty() if path not in own)
+    return tuple(os.fsencode(path).decode("utf-8", "backslashreplace") for path in dirty)
 
-    Raises ConflictError with the files.
-    """
-    dirty = [path for path in repository.dirty() if path not in own]
+
+def refuse_dirty(dirty: Sequence[str]) -> None:
+    """What a run starts from is what is committed, unless it is asked for otherwise. Raises ConflictError."""
     if dirty:
         more = f" and {len(dirty) - SHOWN_DIRTY} more" if len(dirty) > SHOWN_DIRTY else ""
         raise ConflictError(
             f"the tree has uncommitted changes: {', '.join(dirty[:SHOWN_DIRTY])}{more}",
-            "commit or stash them first; planexec starts from what is committed",
+            "commit or stash them first, or start from them: --include-dirty",
         )
 
 
 def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]]:
     """The first plan and what the rules say of it; nothing is run and nothing is written."""
-    repository = Repository.open(settings.repo)
+    repository = Repository.open(settings.where.repo)
     planner = _chosen(PLANNERS, settings.planner, "planner")()
     check = contract.reproduction
-    project = root_for(contract, settings.repo, repository.root)
+    project = root_for(contract, settings.where.repo, repository.root)
     file = default_file(check, repository.tracked(), project) if check and check.arguments.example else ""
     state = RunState(
         goal=contract.goal, scope=contract.scope.label(), required_checks=contract.required_checks,

@@ -43,6 +43,8 @@ def run_document(state: RunState, history: History, patch: dict[str, Any], *, li
         "questions": list(state.questions),
         "report": state.report,
         "applied": state.apply,
+        "branch": {"name": state.branch, "commit": state.branch_commit, "outcome": state.branch_made},
+        "dirty": list(state.dirty),
         "usage": {"model": None, "calls": 0, "tokens": 0, "cost": 0},
         "metrics": metrics(state, history),
     }

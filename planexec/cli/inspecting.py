@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from planexec.cli.opened import Opened, opened, patch_of
+from planexec.cli.text import clean
 from planexec.core import wire
 from planexec.core.errors import UsageError
 from planexec.core.state import RUNNING, RunState
+from planexec.journal.runlog import RunLock, RunLog
+from planexec.workspace.where import Where
 
 NO_PLAN = "no check names a test, so the built-in planner has no plan; add 'reproduction', or 'tests' to a check"
 
 
-def status(run_id: str, repo: Path, all_runs: bool, revision: int | None, as_json: bool) -> int:
+def status(run_id: str, where: Where, all_runs: bool, revision: int | None, as_json: bool) -> int:
     """The latest run, one run, one revision of it, or the list."""
-    with opened(repo) as found:
+    with opened(where) as found:
         if all_runs:
             _list(found, as_json)
             return 0
@@ -35,7 +40,7 @@ def status(run_id: str, repo: Path, all_runs: bool, revision: int | None, as_jso
             why = document["revisions"][0]
             out.line(f"  {why['reason']}")
         else:
-            show_run(out, document, brief=True)
+            show_run(out, document, brief=True, resume=where.command("resume", document["run_id"]))
     return 0
 
 
@@ -80,9 +85,9 @@ def _list(found: Opened, as_json: bool) -> None:
     page().table(["run", "started", "status", "plan", "goal"], [[str(value) for value in row.values()] for row in rows])
 
 
-def diff(run_id: str, repo: Path) -> int:
+def diff(run_id: str, where: Where) -> int:
     """The proven patch, as git writes it."""
-    with opened(repo) as found:
+    with opened(where) as found:
         state = found.log(run_id).state
         _refuse_open(state, live=found.live(state.run_id))
         if not state.patch:
@@ -107,26 +112,43 @@ def _refuse_open(state: RunState, *, live: bool) -> None:
         raise UsageError(f"run {state.run_id} is {word}, so it has no proven patch", hint)
 
 
-def apply(run_id: str, repo: Path, as_json: bool) -> int:
-    """Apply the proven patch of a run."""
-    from planexec.controller.applying import apply_patch
-    from planexec.journal.runlog import RunLock
+def apply(run_id: str, where: Where, reverse: bool, branch: str, as_json: bool) -> int:
+    """Apply the proven patch of a run to the tree, take it back, or commit it to a new branch."""
+    from planexec.controller import applying
 
-    with opened(repo) as found:
-        log = found.log(run_id)
-        lock = RunLock(found.folder, log.run_id)
-        if not lock.acquire():
-            raise UsageError(f"another process works on run {log.run_id}", "wait for it to end")
-        try:
-            _refuse_open(log.state, live=False)
-            paths = apply_patch(log, found.store)
-        finally:
-            lock.release()
-        if as_json:
-            write_json({"run_id": log.run_id, "applied": True, "files": paths})
+    if reverse and branch:
+        raise UsageError("--reverse does not go with --branch", "git branch -D deletes a branch")
+    with opened(where) as found, _held(found, run_id) as log:
+        _refuse_open(log.state, live=False)
+        told: dict[str, Any] = {"run_id": log.run_id, "applied": not reverse and not branch}
+        if branch:
+            commit = applying.branch_patch(log, found.store, branch)
+            told |= {"branch": branch, "commit": commit}
+            line = f"committed to the new branch {branch} as {commit[:12]}; the work tree is as it was"
+        elif reverse:
+            told["files"] = applying.reverse_patch(log, found.store)
+            line = f"taken back from {', '.join(told['files'])}"
         else:
-            sys.stderr.write(f"planexec: applied to {', '.join(paths)}; nothing is committed\n")
+            told["files"] = applying.apply_patch(log, found.store)
+            line = f"applied to {', '.join(told['files'])}; nothing is committed"
+    if as_json:
+        write_json(told)
+    else:
+        sys.stderr.write(f"planexec: {clean(line)}\n")
     return 0
+
+
+@contextmanager
+def _held(found: Opened, run_id: str) -> Iterator[RunLog]:
+    """A run's log, for this process alone."""
+    log = found.log(run_id)
+    lock = RunLock(found.folder, log.run_id)
+    if not lock.acquire():
+        raise UsageError(f"another process works on run {log.run_id}", "wait for it to end")
+    try:
+        yield RunLog(found.journal, log.run_id)  # read again: it may have changed before the lock was ours
+    finally:
+        lock.release()
 
 
 def validate(path: Path | None, schema: bool, as_json: bool) -> int:

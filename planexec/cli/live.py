@@ -5,6 +5,7 @@ JSON lines.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +13,11 @@ import msgspec
 from planexec.cli.text import clean
 from planexec.core import events as e
 from planexec.core import wire
+from planexec.core.durations import told as duration
+from planexec.core.state import BUDGET
 from planexec.journal.chain import Stored
+
+SEARCH = "repair"
 
 
 class Narrator:
@@ -22,13 +27,14 @@ class Narrator:
         self.events = events
         self.quiet = quiet and not sys.stderr.isatty()
         self.run_id = ""
+        self.budget = ""
         self._status: Any = None
 
     def __enter__(self) -> Narrator:
         if sys.stderr.isatty():
-            from rich.console import Console
+            from planexec.cli.richpage import console
 
-            self._status = Console(stderr=True, highlight=False).status("starting")
+            self._status = console(sys.stderr).status("starting")
             self._status.start()
         return self
 
@@ -48,14 +54,20 @@ class Narrator:
 
             self._status.update(Text(clean(text)[:200]))
 
+    def begin(self, run_id: str, settings: Mapping[str, str]) -> None:
+        """Whose events are told from here on."""
+        self.run_id = run_id
+        self.budget = duration(float(settings[BUDGET])) if BUDGET in settings else ""
+
     def hear(self, stored: Stored, event: e.AnyEvent) -> None:
         """One committed event."""
+        if isinstance(event, e.RunStarted):
+            self.begin(event.run_id, event.settings)
         if self.events:
-            self.run_id = event.run_id if isinstance(event, e.RunStarted) else self.run_id
             record = {"run_id": self.run_id, "seq": stored.seq, "at": stored.at, **msgspec.to_builtins(event)}
             sys.stdout.buffer.write(wire.encode(record) + b"\n")
             sys.stdout.buffer.flush()
-        if not self.quiet and (line := told(event)):
+        if not self.quiet and (line := told(event, self.budget)):
             if self._status is not None:
                 from rich.text import Text
 
@@ -64,8 +76,8 @@ class Narrator:
                 sys.stderr.write(clean(line) + "\n")
 
 
-def told(event: e.AnyEvent) -> str:
-    """An event as a line for people; empty for those that say nothing new."""
+def told(event: e.AnyEvent, budget: str = "") -> str:
+    """An event as a line for people; empty for those that say nothing new. ``budget`` is the time for searching."""
     match event:
         case e.RunStarted():
             return f"run {event.run_id} on {event.base['commit'][:12]}{_tests(event)}; {event.settings['sandbox']}"
@@ -80,6 +92,8 @@ def told(event: e.AnyEvent) -> str:
             return f"proposal refused: {'; '.join(event.findings)}"
         case e.StepStarted():
             return f"[{event.step}] started" + (f", attempt {event.attempt}" if event.attempt > 1 else "")
+        case e.ActionStarted(tool=tool) if tool == SEARCH and budget:
+            return f"[{event.step}] searching for a patch; all searches together may take {budget}"
         case e.ObservationRecorded():
             return f"[{event.step}] {event.observation}: {event.summary}"
         case e.FactCommitted():

@@ -15,6 +15,7 @@ import typer
 
 from planexec.core import interrupts
 from planexec.core.errors import EnvironmentFailure, PlanexecError
+from planexec.workspace.where import Where
 
 app = typer.Typer(
     name="planexec",
@@ -38,7 +39,34 @@ Executor = Annotated[str, typer.Option("--executor", help="Who acts: auto or wor
 Sandbox = Annotated[
     str, typer.Option("--sandbox", help="auto, bubblewrap, landlock, or none (runs the project's code unconfined).")
 ]
-Python = Annotated[Optional[str], typer.Option("--python", help="The interpreter that runs the project's tests.")]  # noqa: UP045
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir", envvar="PLANEXEC_STATE_DIR", show_default="in the git folder",
+        help="Where the journal and the artifacts live; outside of the work tree, or ignored.",
+    ),
+]  # fmt: skip
+Branch = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--branch", help="Commit a proven patch to this new branch; the work tree stays as it is."),
+]
+IncludeDirty = Annotated[
+    bool, typer.Option("--include-dirty", help="Start from the uncommitted state; the patch is made on top of it.")
+]
+Budget = Annotated[
+    str,
+    typer.Option(
+        "--budget", metavar="SECONDS", show_default="the contract's limits.repair_seconds, which is 10m if not given",
+        help="Time for the search for a patch, all searches of the run together: seconds, or like 10m, 1h.",
+    ),
+]  # fmt: skip
+Python = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--python", show_default="environment.python, VIRTUAL_ENV, .venv or venv, python3",
+        help="The interpreter that runs the project's tests: a path, a name on the PATH, or an environment's folder.",
+    ),
+]  # fmt: skip
 RunId = Annotated[
     str, typer.Argument(help="A run, or the beginning of its id; without one the latest.", show_default=False)
 ]
@@ -57,15 +85,22 @@ def run(
     apply: Apply = True,
     planner: Planner = "auto",
     executor: Executor = "auto",
+    branch: Branch = None,
+    include_dirty: IncludeDirty = False,
+    budget: Budget = "",
     sandbox: Sandbox = "auto",
     python: Python = None,
+    state_dir: StateDir = None,
     as_json: Json = False,
     events: Events = False,
 ) -> None:
     """Plan, execute and prove a contract."""
     from planexec.cli import running
 
-    options = running.Options(repo, dry_run, apply, planner, executor, sandbox, python, as_json, events)
+    options = running.Options(
+        Where(repo, state_dir), dry_run, apply, planner, executor, sandbox, python, as_json, events, branch or "",
+        include_dirty, budget,
+    )  # fmt: skip
     _leave(lambda: running.run(contract, options, fixture, into))
 
 
@@ -79,24 +114,37 @@ def fix(
     apply: Apply = True,
     planner: Planner = "auto",
     executor: Executor = "auto",
+    branch: Branch = None,
+    include_dirty: IncludeDirty = False,
+    budget: Budget = "",
     sandbox: Sandbox = "auto",
     python: Python = None,
+    state_dir: StateDir = None,
     as_json: Json = False,
     events: Events = False,
 ) -> None:
     """Fix failing tests without a contract: one is made of them and kept with the run."""
     from planexec.cli import running
 
-    options = running.Options(repo, dry_run, apply, planner, executor, sandbox, python, as_json, events)
+    options = running.Options(
+        Where(repo, state_dir), dry_run, apply, planner, executor, sandbox, python, as_json, events, branch or "",
+        include_dirty, budget,
+    )  # fmt: skip
     _leave(lambda: running.fix(tests, options))
 
 
 @app.command()
-def resume(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False, events: Events = False) -> None:
+def resume(
+    run_id: RunId = "",
+    repo: Repo = Path(),
+    state_dir: StateDir = None,
+    as_json: Json = False,
+    events: Events = False,
+) -> None:
     """Go on with a run that was interrupted, from what its journal holds."""
     from planexec.cli import running
 
-    options = running.Options(repo, as_json=as_json, events=events)
+    options = running.Options(Where(repo, state_dir), as_json=as_json, events=events)
     _leave(lambda: running.resume(run_id, options))
 
 
@@ -104,6 +152,7 @@ def resume(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False, event
 def status(
     run_id: RunId = "",
     repo: Repo = Path(),
+    state_dir: StateDir = None,
     all_runs: Annotated[bool, typer.Option("--all", help="List all runs of this repository.")] = False,
     revision: Annotated[Optional[int], typer.Option("--revision", help="Show one revision of the plan.", min=1)] = None,  # noqa: UP045
     as_json: Json = False,
@@ -111,7 +160,46 @@ def status(
     """Show the latest run: its steps, its checks, and how and why its plan changed."""
     from planexec.cli import inspecting
 
-    _leave(lambda: inspecting.status(run_id, repo, all_runs, revision, as_json))
+    _leave(lambda: inspecting.status(run_id, Where(repo, state_dir), all_runs, revision, as_json))
+
+
+@app.command()
+def show(
+    run_id: RunId = "",
+    name: Annotated[
+        str,
+        typer.Argument(metavar="[ID]", help="A step, observation, fact, check, plan-N, or an artifact's digest."),
+    ] = "",
+    repo: Repo = Path(),
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Show everything about one thing of a run; without an ID, what can be shown."""
+    from planexec.cli import showing
+
+    _leave(lambda: showing.show(run_id, name, Where(repo, state_dir), as_json))
+
+
+@app.command()
+def clean(
+    runs: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(metavar="[RUN...]", help="Forget these runs, interrupted ones too.", show_default=False),
+    ] = None,
+    ended: Annotated[bool, typer.Option("--runs", help="Forget all runs that have ended.")] = False,
+    older_than: Annotated[
+        float, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what is older than so many days.")
+    ] = 0.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be freed, and free nothing.")] = False,
+    repo: Repo = Path(),
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Free what killed runs left: copies, temporary folders, throwaway repositories, artifacts of no run."""
+    from planexec.cli import cleaning
+
+    request = cleaning.Request(tuple(runs or ()), ended, older_than, dry_run)
+    _leave(lambda: cleaning.clean(request, Where(repo, state_dir), as_json))
 
 
 @app.command()
@@ -128,19 +216,26 @@ def plan(
 
 
 @app.command()
-def diff(run_id: RunId = "", repo: Repo = Path()) -> None:
+def diff(run_id: RunId = "", repo: Repo = Path(), state_dir: StateDir = None) -> None:
     """Print the proven patch of a run."""
     from planexec.cli import inspecting
 
-    _leave(lambda: inspecting.diff(run_id, repo))
+    _leave(lambda: inspecting.diff(run_id, Where(repo, state_dir)))
 
 
 @app.command()
-def apply(run_id: RunId = "", repo: Repo = Path(), as_json: Json = False) -> None:
-    """Apply the proven patch of a run to the working tree, uncommitted."""
+def apply(
+    run_id: RunId = "",
+    repo: Repo = Path(),
+    reverse: Annotated[bool, typer.Option("--reverse", help="Take the patch back out of the working tree.")] = False,
+    branch: Branch = None,
+    state_dir: StateDir = None,
+    as_json: Json = False,
+) -> None:
+    """Apply the proven patch of a run to the working tree, uncommitted; or to a new branch; or take it back."""
     from planexec.cli import inspecting
 
-    _leave(lambda: inspecting.apply(run_id, repo, as_json))
+    _leave(lambda: inspecting.apply(run_id, Where(repo, state_dir), reverse, branch or "", as_json))
 
 
 @app.command()
@@ -187,7 +282,18 @@ def main() -> None:
     """The program."""
     _open_streams()
     interrupts.listen()
-    app()
+    try:
+        app()
+    except SystemExit:
+        heard = interrupts.last()
+        if heard is None or _told:
+            raise
+        sys.stderr.write("planexec: interrupted before anything began\n")  # within the imports: Typer says nothing
+        raise SystemExit(heard.exit_code) from None
+
+
+_told: list[bool] = []
+"""Whether a command was entered, which says by itself what stopped it."""
 
 
 def _open_streams() -> None:
@@ -208,13 +314,15 @@ def _leave(command: Callable[[], int]) -> None:
     """Run a command and end with its exit code. Each foreseeable error is one line on standard error and a code of
     the table.
     """
+    _told.append(True)
     try:
         code = command()
     except PlanexecError as error:
         complain(error)
         code = error.exit_code
     except KeyboardInterrupt as error:
-        sys.stderr.write("planexec: interrupted; planexec resume goes on with the run\n")
+        notes = getattr(error, "__notes__", [])
+        sys.stderr.write(f"planexec: {notes[0] if notes else 'interrupted'}\n")
         code = error.exit_code if isinstance(error, interrupts.Interrupted) else 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

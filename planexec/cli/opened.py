@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from planexec.cli.documents import History, run_document
+from planexec.cli.text import clean
 from planexec.core.errors import UsageError
 from planexec.core.state import RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
 from planexec.journal.runlog import RunLock, RunLog, events_of, resolve
-from planexec.workspace.state import state_folder
+from planexec.workspace.where import Where
 
 _HEADER = "diff --git "
 
@@ -44,9 +45,9 @@ class Opened:
 
 
 @contextmanager
-def opened(repo: Path) -> Iterator[Opened]:
-    """The journal of the repository that holds ``repo``. Raises UsageError where nothing was run yet."""
-    folder = state_folder(repo)
+def opened(where: Where) -> Iterator[Opened]:
+    """The journal of a repository. Raises UsageError where nothing was run yet."""
+    folder = where.folder()
     if not (folder / "journal.db").exists():
         raise UsageError("there is no run in this repository yet", "start one: planexec run CONTRACT")
     with Journal.open(folder, create=False) as journal:
@@ -64,13 +65,13 @@ def mend(found: Opened) -> None:
         from planexec.controller.applying import recover_apply
 
         if outcome := recover_apply(RunLog(found.journal, marker.name), found.store):
-            sys.stderr.write(f"planexec: the interrupted apply of run {marker.name} was {outcome}\n")
+            sys.stderr.write(f"planexec: the interrupted {clean(outcome)}\n")
 
 
-def mend_repository(repo: Path) -> None:
+def mend_repository(where: Where) -> None:
     """The same before a run starts; nothing where nothing was run yet."""
-    if (state_folder(repo) / "applying").is_dir():
-        with opened(repo):
+    if (where.folder() / "applying").is_dir():
+        with opened(where):
             pass
 
 

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol, TextIO
 
 from planexec.cli.text import clean
+from planexec.core.durations import told
+from planexec.core.state import BUDGET
+
+_SHOWN_DIRTY = 10
 
 
 class Page(Protocol):
@@ -66,15 +70,19 @@ def page(stream: TextIO | None = None) -> Page:
     return RichPage(stream)
 
 
-def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> None:
-    """A whole run: verdict, revisions with their steps, facts, checks, patch or questions."""
+def show_run(page: Page, document: dict[str, Any], *, brief: bool = False, resume: str = "") -> None:
+    """A whole run: verdict, revisions with their steps, facts, checks, patch or questions. ``resume`` is the command
+    that goes on with it.
+    """
     page.line(f"run {document['run_id']}: {document['status']}", document["status"])
     if document["message"]:
         page.line(f"  {document['message']}")
     if document["status"] == "interrupted":
-        page.line(f"  planexec resume {document['run_id']} goes on with it")
+        page.line(f"  to go on: {resume or 'planexec resume ' + document['run_id']}")
     page.line(f"  goal: {document['goal']}")
     page.line(f"  scope: {document['scope']}; revision {document['revision']}, replans left {document['replans_left']}")
+    for line in _settled(document):
+        page.line(f"  {line}")
     show_revisions(page, document)
     for number, steps in enumerate(document["plan_history"] if not brief else (), start=1):
         show_plan(page, f"Plan {number}, as it was replaced", steps)
@@ -85,6 +93,22 @@ def show_run(page: Page, document: dict[str, Any], *, brief: bool = False) -> No
         page.heading(f"Patch (+{document['diff']['added']} -{document['diff']['removed']})")
         page.patch(document["diff"]["patch"])
     show_report(page, document)
+
+
+def _settled(document: dict[str, Any]) -> list[str]:
+    """What the run started from and may spend, and what became of its patch, where that is not the usual."""
+    lines = []
+    if dirty := document["dirty"]:
+        more = f" and {len(dirty) - _SHOWN_DIRTY} more" if len(dirty) > _SHOWN_DIRTY else ""
+        lines.append(f"on top of uncommitted changes: {', '.join(dirty[:_SHOWN_DIRTY])}{more}")
+    if BUDGET in document["settings"]:
+        lines.append(f"time for the search: {told(float(document['settings'][BUDGET]))}")
+    branch = document["branch"]
+    if branch["outcome"] == "finished":
+        lines.append(f"branch {branch['name']}: commit {branch['commit']}")
+    if document["applied"] == "reversed":
+        lines.append("the patch was applied and taken back")
+    return lines
 
 
 def show_plan(page: Page, title: str, steps: Sequence[dict[str, Any]]) -> None:
@@ -157,8 +181,9 @@ def show_report(page: Page, document: dict[str, Any]) -> None:
         if "tried" in search:
             page.heading("Search")
             page.line(f"  {search['summary']} ({search['id']})")
+            budget = f"; time for all searches: {told(search['budget'])}" if "budget" in search else ""
             disagree = f"of these disagree with the chosen one: {search['disagreeing']}"
-            page.line(f"  patches that pass: {search['surviving']}; {disagree}")
+            page.line(f"  patches that pass: {search['surviving']}; {disagree}{budget}")
         return
     page.heading("Without a proof")
     page.line(f"  completed: {', '.join(report['completed']) or 'nothing'}")

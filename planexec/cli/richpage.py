@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -22,11 +23,17 @@ NARROW = 100
 """Below this width a table of four columns or more is written as a list."""
 
 
+def console(stream: TextIO) -> Console:
+    """A console that writes no escapes at all where NO_COLOR is set: Rich by itself would go on writing bold."""
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(file=stream, highlight=False, color_system=None if plain else "auto")
+
+
 class RichPage:
     """Colours and tables, fitted to the width of the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.console = Console(file=stream, highlight=False)
+        self.console = console(stream)
 
     def heading(self, text: str) -> None:
         """A heading with an empty line before it."""

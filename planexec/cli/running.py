@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from planexec.assembly.contracts import contract_for_tests, load_contract, repository_ids
 from planexec.assembly.parts import (
     APPLY,
+    BRANCH,
     DRY_RUN,
     Run,
     Settings,
@@ -24,20 +27,22 @@ from planexec.cli.documents import run_document
 from planexec.cli.inspecting import write_json
 from planexec.cli.live import Narrator
 from planexec.cli.opened import mend_repository, opened, patch_of
-from planexec.controller.applying import apply_patch
+from planexec.controller.applying import apply_patch, branch_patch
 from planexec.core.contract import Contract
+from planexec.core.durations import seconds_of
 from planexec.core.errors import ConflictError, UsageError
 from planexec.core.plan import as_json
-from planexec.core.state import BLOCKED, FAILED, SUCCEEDED, WAITING, RunState
+from planexec.core.state import BLOCKED, FAILED, RUNNING, SUCCEEDED, WAITING, RunState
 from planexec.journal.runlog import events_of
 from planexec.testing.discovery import named_here
+from planexec.workspace.where import Where
 
 
 @dataclass(frozen=True)
 class Options:
     """The options that ``run`` and ``fix`` share."""
 
-    repo: Path
+    where: Where
     dry_run: bool = False
     apply: bool = True
     planner: str = "auto"
@@ -46,11 +51,26 @@ class Options:
     python: str | None = None
     as_json: bool = False
     events: bool = False
+    branch: str = ""
+    include_dirty: bool = False
+    budget: str = ""
 
     def settings(self) -> Settings:
-        """What the assembly needs."""
+        """What the assembly needs. Raises UsageError for options that exclude each other."""
         python = named_here(self.python, Path())
-        return Settings(self.repo, self.planner, self.executor, self.sandbox, python, self.dry_run, self.apply)
+        if self.branch and (self.dry_run or not self.apply):
+            other = "--dry-run" if self.dry_run else "--no-apply"
+            raise UsageError(f"--branch does not go with {other}", "leave one of them out")
+        if self.branch and self.include_dirty:
+            raise UsageError(
+                "--branch does not go with --include-dirty: what is uncommitted cannot be under a commit",
+                "commit it first, or leave --branch out",
+            )
+        return Settings(
+            self.where, self.planner, self.executor, self.sandbox, python, self.dry_run, self.apply,
+            branch=self.branch, include_dirty=self.include_dirty,
+            budget=seconds_of(self.budget) if self.budget else 0.0,
+        )  # fmt: skip
 
 
 def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -> int:
@@ -64,28 +84,33 @@ def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -
         return _drive(contract, text, options, settings)
     from planexec.workspace.throwaway import make_repository
 
+    if options.branch:
+        raise UsageError("--branch does not go with --fixture, which is a dry-run", "leave one of them out")
     target = make_repository(fixture, into, cache_folder())
     sys.stderr.write(f"planexec: throwaway repository {target}\n")
-    settings = replace(settings, repo=target, dry_run=True, own_interpreter_first=True)
+    where = replace(settings.where, repo=target)
+    settings = replace(settings, where=where, dry_run=True, own_interpreter_first=True)
     code = _drive(contract, text, options, settings)
-    sys.stderr.write(f"planexec: look at it again with: planexec status --repo {target}\n")
+    sys.stderr.write(f"planexec: look at it again with: {where.command('status')}\n")
     return code
 
 
 def fix(tests: list[str], options: Options) -> int:
     """Make a contract of failing tests, and run it."""
     settings = options.settings()
-    contract, text = contract_for_tests(repository_ids(tests, options.repo))
+    contract, text = contract_for_tests(repository_ids(tests, options.where.repo))
     return _drive(contract, text, options, settings)
 
 
 def resume(run_id: str, options: Options) -> int:
     """Go on with an interrupted run, to the end that it would have had."""
-    with opened(options.repo):  # mends, and says so where there is no run
-        pass
+    with opened(options.where) as found:  # mends, and says so where there is no run
+        known = found.log(run_id).state
     narrator = Narrator(events=options.events, quiet=options.as_json)
-    with narrator, resumed(run_id, options.repo, narrator.progress) as parts:
-        narrator.run_id = parts.log.run_id
+    begun: list[Run] = []
+    with _telling(options.where, begun, known), narrator, resumed(run_id, options.where, narrator.progress) as parts:
+        begun.append(parts)
+        narrator.begin(parts.log.run_id, parts.log.state.settings)
         parts.log.listeners.append(narrator.hear)
         take_up(parts)
         ended = _finished(parts, narrator)
@@ -93,13 +118,37 @@ def resume(run_id: str, options: Options) -> int:
 
 
 def _drive(contract: Contract, text: str, options: Options, settings: Settings) -> int:
-    mend_repository(settings.repo)
+    mend_repository(settings.where)
     narrator = Narrator(events=options.events, quiet=options.as_json)
-    with narrator, prepared(contract, settings, narrator.progress) as parts:
+    begun: list[Run] = []
+    with _telling(settings.where, begun), narrator, prepared(contract, settings, narrator.progress) as parts:
+        begun.append(parts)
         parts.log.listeners.append(narrator.hear)
         begin(parts, contract, settings, text)
         ended = _finished(parts, narrator)
     return _told(ended, options)
+
+
+@contextmanager
+def _telling(where: Where, begun: Sequence[Run], known: RunState | None = None) -> Iterator[None]:
+    """A signal ends a command with the line that says how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        error.add_note(_interrupted(where, begun[0].log.state if begun else known or RunState()))
+        raise
+
+
+def _interrupted(where: Where, state: RunState) -> str:
+    if not state.run_id:
+        return "interrupted before the run began; nothing is left to be resumed"
+    if state.status == RUNNING:
+        return f"interrupted; to go on: {where.command('resume', state.run_id)}"
+    branch = state.settings.get("branch", "")
+    if state.status == SUCCEEDED and (state.settings.get("mode") == APPLY or branch):
+        again = where.command("apply", state.run_id, *(["--branch", branch] if branch else []))
+        return f"interrupted after the proof; what was being applied is mended by: {again}"
+    return f"interrupted after the run had ended; to see it: {where.command('status', state.run_id)}"
 
 
 @dataclass(frozen=True)
@@ -132,14 +181,18 @@ def _told(ended: _Ended, options: Options) -> int:
 
 def _apply(parts: Run) -> str:
     """Apply the proven patch where that was asked for; what stands in the way is told, and the patch is kept."""
-    if parts.log.state.settings.get("mode") != APPLY:
-        return ""
+    chosen, run_id = parts.log.state.settings, parts.log.run_id
     try:
-        apply_patch(parts.log, parts.store)
+        if chosen.get("mode") == APPLY:
+            apply_patch(parts.log, parts.store)
+        elif chosen.get("mode") == BRANCH:
+            branch_patch(parts.log, parts.store, chosen["branch"])
     except ConflictError as error:
-        return (
-            f"the patch is proved but not applied: {error.message}; planexec apply {parts.log.run_id} applies it later"
-        )
+        if chosen.get("mode") == BRANCH:
+            later = f"{parts.where.command('apply', run_id, '--branch', 'NAME')} commits it to another branch"
+            return f"the patch is proved but not committed: {error.message}; {later}"
+        later = f"{parts.where.command('apply', run_id)} applies it later"
+        return f"the patch is proved but not applied: {error.message}; {later}"
     return ""
 
 
@@ -151,15 +204,17 @@ def _result(document: dict[str, Any], options: Options) -> None:
 
         show_run(page(), document)
         if document["status"] == SUCCEEDED:
-            sys.stderr.write(f"planexec: {_applied(document)}\n")
+            sys.stderr.write(f"planexec: {_applied(document, options.where)}\n")
 
 
-def _applied(document: dict[str, Any]) -> str:
+def _applied(document: dict[str, Any], where: Where) -> str:
+    if document["branch"]["outcome"] == "finished":
+        return f"committed to the new branch {document['branch']['name']}; the work tree is as it was"
     if document["applied"] == "finished":
         return f"applied to {', '.join(document['diff']['files'])}; nothing is committed"
     if document["settings"].get("mode") == DRY_RUN:
         return "a dry-run: the patch is shown, and never applied"
-    return f"not applied; planexec apply {document['run_id']} applies the patch"
+    return f"not applied; {where.command('apply', document['run_id'])} applies the patch"
 
 
 def exit_code(state: RunState) -> int:
@@ -174,7 +229,7 @@ def exit_code(state: RunState) -> int:
 def plan(path: Path, repo: Path, planner: str, as_document: bool) -> int:
     """Propose and check; 0 when the rules have nothing against the plan."""
     contract = load_contract(path)
-    proposal, findings = propose(contract, Settings(repo, planner=planner))
+    proposal, findings = propose(contract, Settings(Where(repo), planner=planner))
     if as_document:
         write_json({"scope": proposal.scope, "steps": as_json(proposal.steps), "findings": findings})
     else:

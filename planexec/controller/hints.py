@@ -14,6 +14,7 @@ from planexec.core import state as s
 from planexec.core.contract import RELATED_TESTS, Contract
 from planexec.core.paths import allows, is_protected
 
+BUDGET = "--budget (limits.repair_seconds)"
 MANY_LINES = 4
 """From how many lines with the same suspicion on they are said not to be told apart."""
 
@@ -114,15 +115,15 @@ def _budget(contract: Contract, searches: Sequence[Search]) -> Iterator[str]:
         return
     search = max(cut_off, key=lambda each: (each.get("left", 0), each["tried"]))
     left, seconds, tried = search.get("left", 0), max(search["seconds"], 0.1), search["tried"]
-    short = search["bounds"]["seconds"] < contract.limits.repair_seconds - 1  # the run's own time was shorter
+    short = search["bounds"].get("run", False)  # the run's own time was shorter
     cut = f"the {search['reach']} search was cut off after {tried} candidates in {seconds:.0f} s"
     if not left:
-        limit = "repair_candidates" if search["ended"] == "candidates" else "seconds" if short else "repair_seconds"
-        yield f"{cut}: raise limits.{limit}"
+        limit = "limits.repair_candidates" if search["ended"] == "candidates" else "limits.seconds" if short else BUDGET
+        yield f"{cut}: raise {limit}"
         return
     rate = tried / seconds
     more = _round_up(sum(each.get("seconds", 0.0) for each in searches) + left / rate * 1.2)
-    raised = [f"limits.repair_seconds: {more}"] if more > search["bounds"]["seconds"] else []
+    raised = [f"{BUDGET} {more}"] if more > search["bounds"]["seconds"] else []
     if tried + left > search["bounds"]["candidates"]:
         raised.append(f"limits.repair_candidates: {_round_up(tried + left)}")
     if short and search["ended"] == "time":

@@ -20,8 +20,9 @@ from planexec.core.paths import matches
 from planexec.core.plan import RegressionRed, Step
 from planexec.core.roles import Action, Executor, Finish, GiveUp, Observation, StepVerdict
 from planexec.core.state import PASSED, Frozen
-from planexec.journal.runlog import RunLog
+from planexec.journal.runlog import RunLog, events_of
 from planexec.testing.bench import Bench
+from planexec.tools.budget import seconds_searched
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.interface import Candidate
@@ -120,8 +121,9 @@ class StepRunner:
 
     def _workbench(self, step: Step, observation: str) -> Workbench:
         return Workbench(
-            self.contract, self.log.state, step, self.bench, self.cache, self.seconds, self.progress, observation
-        )
+            self.contract, self.log.state, step, self.bench, self.cache, self.seconds, self.progress, observation,
+            lambda: seconds_searched(events_of(self.log.journal, self.log.run_id), self.bench.store),
+        )  # fmt: skip
 
     def _watch(self, step: Step, action: str, workbench: Workbench) -> None:
         """Forbidden states are looked for after every action, undone and recorded (R4)."""

@@ -135,7 +135,7 @@ class Limits(_Strict, frozen=True):
     corrections: int = 3
     actions_per_step: int = 40
     seconds: float = 1800.0
-    repair_seconds: float = 300.0
+    repair_seconds: float = 600.0
     repair_candidates: int = 4000
     suite_seconds: float = 240.0
 

@@ -80,7 +80,7 @@ DESCRIPTIONS: Mapping[type[msgspec.Struct], Mapping[str, str]] = {
         "corrections": "how many proposals in a row may break the rules",
         "actions_per_step": "how many actions one attempt at a step may take",
         "seconds": "wall clock of the whole run",
-        "repair_seconds": "seconds of one search for a patch",
+        "repair_seconds": "seconds of all searches for a patch together",
         "repair_candidates": "candidates of one search for a patch",
         "suite_seconds": "seconds of one run of the test suite",
     },

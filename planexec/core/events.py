@@ -159,7 +159,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class RunStarted(Event, frozen=True, tag="run_started"):
-    """A run begins: everything that it depends on is named here."""
+    """A run begins: everything that it depends on is named here; ``dirty`` are the uncommitted files of its base."""
 
     run_id: str
     goal: str
@@ -174,6 +174,7 @@ class RunStarted(Event, frozen=True, tag="run_started"):
     settings: dict[str, str]
     snapshot: str
     contract_files: dict[str, str] = {}
+    dirty: tuple[str, ...] = ()
 
 
 class BaseMeasured(Event, frozen=True, tag="base_measured"):
@@ -366,14 +367,30 @@ class RunResumed(Event, frozen=True, tag="run_resumed"):
 
 
 class ApplyIntended(Event, frozen=True, tag="apply_intended"):
-    """The user's tree is about to change: artifact ``changes`` holds every file before and after."""
+    """The user's tree is about to change: artifact ``changes`` holds every file before and after. ``reverse`` says
+    that the patch is taken back.
+    """
 
     changes: str
     root: str
+    reverse: bool = False
 
 
 class ApplyEnded(Event, frozen=True, tag="apply_ended"):
-    """The user's tree holds the patch (``finished``) or is as it was (``undone``)."""
+    """The user's tree is what was intended (``finished``) or as it was (``undone``)."""
+
+    outcome: str
+
+
+class BranchIntended(Event, frozen=True, tag="branch_intended"):
+    """The patch is a commit in the repository, to which a new branch is about to point."""
+
+    branch: str
+    commit: str
+
+
+class BranchEnded(Event, frozen=True, tag="branch_ended"):
+    """The branch points to the commit (``finished``), or was not made (``undone``)."""
 
     outcome: str
 
@@ -403,6 +420,8 @@ AnyEvent = (
     | BaseMeasured
     | ApplyIntended
     | ApplyEnded
+    | BranchIntended
+    | BranchEnded
 )
 
 

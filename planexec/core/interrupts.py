@@ -28,10 +28,11 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class _Hold:
-    """How many ``uninterrupted`` bodies are being run, and the signal that waits for their end."""
+    """How many ``uninterrupted`` bodies are being run, the signal that waits for their end, and the last one."""
 
     depth: int = 0
     waiting: Interrupted | None = None
+    last: Interrupted | None = None
 
 
 _hold = _Hold()
@@ -46,10 +47,16 @@ def listen() -> None:
 
 def _heard(number: int, frame: FrameType | None) -> None:
     asked.set()
+    _hold.last = Interrupted(number)
     if _hold.depth:
-        _hold.waiting = Interrupted(number)
+        _hold.waiting = _hold.last
         return
-    raise Interrupted(number)
+    raise _hold.last
+
+
+def last() -> Interrupted | None:
+    """The signal that was heard last, whatever became of it."""
+    return _hold.last
 
 
 @contextmanager

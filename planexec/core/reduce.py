@@ -90,6 +90,7 @@ def _run_started(state: RunState, event: e.RunStarted) -> RunState:
         settings=event.settings,
         base_snapshot=event.snapshot,
         snapshot=event.snapshot,
+        dirty=event.dirty,
     )
 
 
@@ -359,15 +360,33 @@ def _run_resumed(state: RunState, event: e.RunResumed) -> RunState:
 
 
 def _apply_intended(state: RunState, event: e.ApplyIntended) -> RunState:
+    """Whether the tree holds the patch is seen in the tree, which a person may have changed: any order will do."""
     _need(state.status == SUCCEEDED, "only a proven patch is applied")
-    _need(state.apply != "intended", "an apply is under way")  # applied before: a person may have taken it back
-    return replace(state, apply="intended", apply_changes=event.changes, apply_root=event.root)
+    _need(state.apply != "intended", "an apply is under way")
+    return replace(
+        state, apply="intended", apply_changes=event.changes, apply_root=event.root, apply_reverse=event.reverse
+    )
 
 
 def _apply_ended(state: RunState, event: e.ApplyEnded) -> RunState:
     _need(state.apply == "intended", "no apply is under way")
     _need(event.outcome in {"finished", "undone"}, f"'{event.outcome}' is no way to end")
+    if state.apply_reverse:
+        return replace(state, apply="reversed" if event.outcome == "finished" else "finished")
     return replace(state, apply=event.outcome)
+
+
+def _branch_intended(state: RunState, event: e.BranchIntended) -> RunState:
+    _need(state.status == SUCCEEDED, "only a proven patch becomes a commit")
+    _need(bool(event.branch and event.commit), "a branch has a name and a commit")
+    _need(state.branch_made != "intended", "a branch is being made")
+    return replace(state, branch=event.branch, branch_commit=event.commit, branch_made="intended")
+
+
+def _branch_ended(state: RunState, event: e.BranchEnded) -> RunState:
+    _need(state.branch_made == "intended", "no branch is being made")
+    _need(event.outcome in {"finished", "undone"}, f"'{event.outcome}' is no way to end")
+    return replace(state, branch_made=event.outcome)
 
 
 _REDUCERS: dict[type[e.Event], Callable[[RunState, Any], RunState]] = {
@@ -395,4 +414,6 @@ _REDUCERS: dict[type[e.Event], Callable[[RunState, Any], RunState]] = {
     e.BaseMeasured: _base_measured,
     e.ApplyIntended: _apply_intended,
     e.ApplyEnded: _apply_ended,
+    e.BranchIntended: _branch_intended,
+    e.BranchEnded: _branch_ended,
 }

@@ -16,6 +16,9 @@ ENDED = frozenset({BLOCKED, FAILED, SUCCEEDED})
 VERDICTS = frozenset({PASSED, "failed", "inconclusive", "error"})
 """What a verifier may say of a check."""
 
+BUDGET = "repair_seconds"
+"""The setting of a run that says for how many seconds a patch is searched for, all searches together."""
+
 MAX_ATTEMPTS = 3
 """A transient failure is retried at most twice (R16)."""
 
@@ -111,6 +114,11 @@ class RunState(msgspec.Struct, frozen=True):
     apply_changes: str = ""
     apply_root: str = ""
     baseline: dict[str, Any] = {}
+    apply_reverse: bool = False
+    branch: str = ""
+    branch_commit: str = ""
+    branch_made: str = ""
+    dirty: tuple[str, ...] = ()
 
     def step(self, name: str) -> Step:
         """The step of the present plan with this id. Raises KeyError."""

@@ -1,5 +1,7 @@
 """The journal: the append-only log of events of all runs in one repository, the only truth about a run.
 
+Only `forget` takes anything away, and only a whole run.
+
 Payloads are opaque bytes here; what they mean is known to the floor above. After a kill or a loss of power
 every committed event is there, and nothing of one that was not.
 """
@@ -181,6 +183,12 @@ class Journal:
                 return None
         seq, digest, state, seal = row
         return Checkpoint(seq, digest, state) if seal == _seal(digest, state) else None
+
+    def forget(self, run_id: str) -> None:
+        """Remove a run as a whole, at a person's wish; of a run that stays nothing can be removed."""
+        with self._guarded(), transaction(self._connection):
+            for table in ("events", "checkpoints"):
+                self._connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
 
     def close(self) -> None:
         """Close the file. Idempotent."""

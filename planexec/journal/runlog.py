@@ -111,12 +111,52 @@ def resolve(journal: Journal, name: str = "") -> str:
     return found[0]
 
 
+class StateLock:
+    """Shared by all processes that work on runs of one state folder; who holds it alone may remove artifacts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "in-use"
+        self._descriptor = -1
+
+    def acquire_shared(self) -> None:
+        """Take it beside others; waits while somebody holds it alone."""
+        self._take(fcntl.LOCK_SH)
+
+    def acquire_alone(self) -> bool:
+        """Take it alone; False when anybody holds it."""
+        try:
+            self._take(fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Let go. Idempotent."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _take(self, operation: int) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, operation)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+
 class RunLock:
-    """Held by the process that works on a run; it vanishes with the process, so a run without one was interrupted."""
+    """Held by the process that works on a run; it vanishes with the process, so a run without one was interrupted.
+
+    With it goes a share of the state folder, so that no artifact vanishes that the run counts on.
+    """
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self.path = folder / "locks" / run_id
         self._descriptor = -1
+        self._state = StateLock(folder)
 
     def acquire(self) -> bool:
         """Take the lock; False when another process holds it. Raises JournalError where there can be none."""
@@ -129,10 +169,16 @@ class RunLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
+        try:
+            self._state.acquire_shared()
+        except BaseException:
+            self.release()
+            raise
         return True
 
     def release(self) -> None:
         """Let go. Idempotent."""
+        self._state.release()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

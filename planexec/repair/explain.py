@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from planexec.core.counting import count_of
 from planexec.repair.localise import Suspicion
 from planexec.repair.search import SearchResult
 from planexec.repair.source import Source, qualified_name
@@ -45,11 +46,12 @@ def account(result: SearchResult) -> str:
         "enough": "enough to compare",
     }[result.ended]
     time = f"in {result.seconds:.0f} s" if result.seconds else "by the search before"
-    tried = f"{result.tried} candidates tried {time} ({why})"
+    tried = f"{count_of(result.tried, 'candidate')} tried {time} ({why})"
     if not result.survivors:
         return f"{tried}; none passes"
     if len(result.survivors) == 1:
         return f"{tried}; 1 patch passes"
     if not result.disagreeing:
         return f"{tried}; {len(result.survivors)} patches pass, all the same in other words"
-    return f"{tried}; {len(result.survivors)} patches pass, {result.disagreeing} of them differ from the chosen one"
+    differ = count_of(result.disagreeing, "of them differs", "of them differ")
+    return f"{tried}; {len(result.survivors)} patches pass, {differ} from the chosen one"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from planexec.sandbox.interface import Command, Limits, Mount, Sandbox
 from planexec.testing.interpreter import Interpreter
+from planexec.workspace.leftovers import TESTS, in_use
 
 TARGET = Path(__file__).resolve().parent / "target"
 # Where our own things are seen inside.
@@ -111,10 +112,11 @@ class Layout:
 @contextmanager
 def private_folder() -> Iterator[Path]:
     """A fresh folder of the host with ``channel`` and ``inner``; removed at the end, whatever was put in it."""
-    folder = Path(tempfile.mkdtemp(prefix="planexec-tests-"))
+    folder = Path(tempfile.mkdtemp(prefix=TESTS))
     try:
         for name in ("channel", "inner/home", "inner/tmp", "inner/cache", "inner/bytecode"):
             (folder / name).mkdir(parents=True)
-        yield folder
+        with in_use(folder):
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -28,7 +28,9 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Workbench:
-    """Everything that a tool may touch during one step. ``seconds`` says how long the run may still take."""
+    """Everything that a tool may touch during one step. ``seconds`` says how long the run may still take, ``searched``
+    for how many seconds it has searched for a patch.
+    """
 
     contract: Contract
     state: RunState
@@ -38,6 +40,7 @@ class Workbench:
     seconds: Callable[[], float]
     progress: Callable[[str], None] = lambda text: None
     observation: str = ""
+    searched: Callable[[], float] = lambda: 0.0
 
     @property
     def scratch(self) -> Path:

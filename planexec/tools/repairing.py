@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from planexec.core.durations import told
 from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
@@ -19,6 +20,7 @@ from planexec.repair.search import SearchRequest, SearchResult, Survivor, search
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
 from planexec.testing.screen import Screening
+from planexec.tools.budget import RESERVED, budget_of
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.investigate import sources_of, target_ids
 from planexec.verifiers.interface import Candidate, trouble
@@ -66,6 +68,10 @@ class Repair:
 
     def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
         """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
+        budget = budget_of(workbench.contract, workbench.state)
+        left = budget - workbench.searched()
+        if left <= 0:
+            return _spent(arguments, workbench, budget)
         candidate = workbench.candidate()
         shown = visible_tests(workbench.contract, candidate.base.entries)
         targets = [*(candidate.frozen.ids or target_ids(workbench.contract)), *shown]
@@ -83,7 +89,7 @@ class Repair:
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
         key = (workbench.bench, arguments, candidate.tests, failing, located.covering)
         if self._last is None or self._last[0] != key or self._last[1].ended == "time":
-            result, spent = self._search(arguments, workbench, candidate, located)
+            result, spent = self._search(arguments, workbench, candidate, located, left)
             self._last = (key, result, {**spent, "reused": True})
         else:
             _, result, spent = self._last
@@ -91,7 +97,7 @@ class Repair:
         return _result(arguments, workbench, result, located, spent)
 
     def _search(
-        self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located
+        self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located, left: float
     ) -> tuple[SearchResult, dict[str, Any]]:
         contract = workbench.contract
         check = contract.reproduction
@@ -100,13 +106,15 @@ class Repair:
             allowed = allows(path, contract.scope.allow, contract.scope.deny) and not is_test_path(path)
             return allowed and not matches(path, contract.forbidden)
 
+        reserved = RESERVED * budget_of(contract, workbench.state) if arguments.reach == "suspicious" else 0.0
+        allowed, in_run = max(left - reserved, left / 4), workbench.seconds()
         request = SearchRequest(
             sources=located.sources,
             suspicions=located.suspicions,
             failing=located.failing,
             covering=located.covering,
             reach=arguments.reach,
-            seconds=min(contract.limits.repair_seconds, workbench.seconds()),
+            seconds=min(allowed, in_run),
             candidates=contract.limits.repair_candidates,
             editable=editable,
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
@@ -123,7 +131,7 @@ class Repair:
             bench = workbench.bench
             judges = [stack.enter_context(bench.screened(candidate.tests, screening, shown)) for _ in range(many)]
             result = search(request, *judges)
-        bounds = {"seconds": round(request.seconds, 1), "candidates": request.candidates}
+        bounds = {"seconds": round(request.seconds, 1), "candidates": request.candidates, "run": in_run < allowed}
         return result, {"bounds": bounds, "left": 0 if result.survivors else left_over(request, result)}
 
 
@@ -155,6 +163,7 @@ def _result(
         "tried": result.tried,
         "generated": result.generated,
         "seconds": round(result.seconds, 1),
+        "budget": budget_of(workbench.contract, workbench.state),
         "ended": result.ended,
         "survivors": [_survivor(survivor, workbench) for survivor in kept[:MAX_SURVIVORS]],
         "surviving": len(result.survivors),
@@ -175,6 +184,21 @@ def _result(
     text = f"the {arguments.reach} search found no patch: {account(result)}"
     support = RecordSupport(workbench.observation, "outcome", "no_survivor")
     return ToolResult(True, text, data, (Claim(text, f"search.{arguments.reach}", "no_survivor", (support,)),))
+
+
+def _spent(arguments: RepairArguments, workbench: Workbench, budget: float) -> ToolResult:
+    """No time is left: that no patch was found stands in the record like any other search without one."""
+    text = f"the {arguments.reach} search was not begun: the {told(budget)} for searching are used up"
+    support = RecordSupport(workbench.observation, "outcome", "no_survivor")
+    claim = Claim(text, f"search.{arguments.reach}", "no_survivor", (support,))
+    data: dict[str, Any] = {
+        "reach": arguments.reach,
+        "seconds": 0.0,
+        "budget": budget,
+        "survivors": [],
+        "outcome": "no_survivor",
+    }
+    return ToolResult(True, text, data, (claim,))
 
 
 def _survivor(survivor: Survivor, workbench: Workbench) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import PurePosixPath
 
 from planexec.core.contract import Check, Contract
+from planexec.core.counting import count_of
 from planexec.testing.bench import select
 from planexec.verifiers.interface import FAILED, PASSED, Request, Verdict, first_line, trouble
 
@@ -36,7 +37,7 @@ def verify_named_tests(request: Request) -> Verdict:
                 detail = {"id": outcome.id, "message": outcome.message, "detail": outcome.detail}
                 return Verdict(FAILED, f"'{outcome.id}' {outcome.status}: {first_line(outcome.message)}", detail)
         passed += [outcome.id for outcome in outcomes]
-    many = f"{len(passed)} tests pass" if len(passed) != 1 else "1 test passes"
+    many = count_of(len(passed), "test passes", "tests pass")
     return Verdict(PASSED, f"{many} on the candidate", {"tests": passed, "host_supplied": sorted(extra)})
 
 

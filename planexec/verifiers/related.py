@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from planexec.core.counting import count_of
 from planexec.core.paths import is_test_path
 from planexec.testing.bench import Bench, flaky, status_of
 from planexec.testing.outcomes import TestReport
@@ -66,7 +67,8 @@ def _compare(
     if not detail["passed"]:
         return Verdict(FAILED, "no test passed, so nothing is shown", detail)
     notes = [f"{len(detail[key])} {text}" for key, text in _NOTES.items() if detail[key]]
-    return Verdict(PASSED, ", ".join([f"{detail['passed']} tests pass as before", *notes]), detail)
+    passed = count_of(detail["passed"], "test passes", "tests pass")
+    return Verdict(PASSED, ", ".join([f"{passed} as before", *notes]), detail)
 
 
 _NOTES = {"failed_before": "failed before", "quarantined": "quarantined as flaky"}
@@ -81,9 +83,8 @@ def _confirm(request: Request, broken: dict[str, str], detail: dict[str, Any]) -
     name, status = next(iter(steady.items()))
     outcome = again.outcomes.get(name)
     why = f": {first_line(outcome.message)}" if outcome else ""
-    return Verdict(
-        FAILED, f"{len(steady)} tests that passed on the base do not; first '{name}' is {status}{why}", detail
-    )
+    many = count_of(len(steady), "test that passed on the base does", "tests that passed on the base do")
+    return Verdict(FAILED, f"{many} not; first '{name}' is {status}{why}", detail)
 
 
 def selection(candidate: Candidate, bench: Bench) -> tuple[str, ...]:

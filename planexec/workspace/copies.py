@@ -37,6 +37,7 @@ from planexec.workspace.manifest import Manifest, restore, scan
 from planexec.workspace.repository import Repository
 
 _RECORD = "workspace.json"
+_OWNER = "owner"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -88,8 +89,11 @@ class Workspace:
         with _explained(folder):
             discard_folder(folder)
             folder.mkdir(parents=True, mode=0o700)
+            _own(folder, store)
             mounts = find_mounts(repository.root, repository.ignored(), repository.tracked())
-            skip = {*mounts, *_inside(repository.root, (cache, store.folder)), *hidden}
+            own = set(_inside(repository.root, (cache, store.folder, store.folder.parent)))
+            mounts = [path for path in mounts if not _meets(path, own)]
+            skip = {*mounts, *own, *hidden}
             first = copy_tree(repository.root, folder / "pristine", skip)
             for path in mounts:
                 _mount_point(folder / "pristine", path, (repository.root / path).is_dir())
@@ -114,7 +118,7 @@ class Workspace:
             ) from error
         with _explained(folder):
             for entry in sorted(folder.iterdir()):
-                if entry.name not in ("pristine", "scratch", _RECORD):
+                if entry.name not in ("pristine", "scratch", _RECORD, _OWNER):
                     discard_folder(entry)
         return cls._from_record(folder, store, key)
 
@@ -129,6 +133,7 @@ class Workspace:
             discard_folder(folder)
             for tree in ("pristine", "scratch"):
                 (folder / tree / GIT_FOLDER).mkdir(parents=True)
+            _own(folder, store)
             workspace = cls._from_record(folder, store, key)
             restore(workspace.pristine, workspace.base, store)
             for mount in workspace.mounts:
@@ -202,6 +207,19 @@ def discard_folder(folder: Path) -> None:
             remove(parent, folder.name)
 
 
+def owner_of(folder: Path) -> Path | None:
+    """The state folder of the run whose copies lie in ``folder``; None where nothing says so."""
+    try:
+        return Path(os.fsdecode((folder / _OWNER).read_bytes()))
+    except OSError:
+        return None
+
+
+def _own(folder: Path, store: ArtifactStore) -> None:
+    """Say first of all whose copies these are: a kill may come at any time."""
+    (folder / _OWNER).write_bytes(os.fsencode(store.folder.parent.resolve()))
+
+
 def _run_folder(cache: Path, run_id: str) -> Path:
     if not _RUN_ID.fullmatch(run_id):
         raise UsageError(f"{run_id!r} is not the id of a run", "See: planexec status --all.")
@@ -214,6 +232,11 @@ def _inside(root: Path, folders: Sequence[Path]) -> Iterator[str]:
         resolved = folder.resolve()
         if resolved != root and resolved.is_relative_to(root):
             yield str(resolved.relative_to(root))
+
+
+def _meets(path: str, own: Collection[str]) -> bool:
+    """Whether a folder to be mounted holds one of ours, or lies in it: what is mounted can be read as a whole."""
+    return any(f"{path}/".startswith(f"{each}/") or f"{each}/".startswith(f"{path}/") for each in own)
 
 
 def _mount_point(tree: Path, path: str, folder: bool) -> None:

@@ -72,8 +72,16 @@ def git(
 
 def global_excludes() -> str | None:
     """The user's own ``core.excludesFile``: the one global setting that says which files are not untracked work."""
-    arguments = [program(), "config", "--global", "--type=path", "--get", "core.excludesFile"]
-    answer = _execute(arguments, Path("/"), {"LC_ALL": "C"}, None)
+    return _global("--type=path", "--get", "core.excludesFile")
+
+
+def user_setting(name: str) -> str | None:
+    """A setting of the user's own configuration, the files that it includes among it."""
+    return _global("--includes", "--get", name)
+
+
+def _global(*arguments: str) -> str | None:
+    answer = _execute([program(), "config", "--global", *arguments], Path("/"), {"LC_ALL": "C"}, None)
     value = answer.stdout.removesuffix(b"\n")
     return os.fsdecode(value) if answer.exit_code == 0 and value else None
 

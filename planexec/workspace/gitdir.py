@@ -32,6 +32,8 @@ _CARRIED = (
     "core.autocrlf",
     "core.eol",
     "extensions.objectformat",
+    "user.name",
+    "user.email",
 )
 
 
@@ -43,9 +45,16 @@ class GitDir:
     root: Path
     objects: Path
 
-    def git(self, *arguments: str, stdin: bytes | None = None, allowed: Sequence[int] = (0,)) -> Answer:
+    def git(
+        self,
+        *arguments: str,
+        stdin: bytes | None = None,
+        allowed: Sequence[int] = (0,),
+        variables: Mapping[str, str] | None = None,
+    ) -> Answer:
         """Run a plumbing command here."""
         variables = {
+            **(variables or {}),
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(self.root),
             # What git writes while reading (trees, when it expands a sparse index) stays in the private folder.
@@ -114,6 +123,8 @@ def config_text(carried: Mapping[str, str]) -> str:
     version = 1 if "extensions.objectformat" in carried else 0
     lines = ["[core]", f"\trepositoryformatversion = {version}", "\tbare = false", "\tlogAllRefUpdates = false"]
     for name, value in carried.items():
+        if name.startswith("user."):
+            continue  # who the user is concerns no plumbing and no executed code
         section, _, key = name.partition(".")
         lines += [f"[{section}]", f"\t{key} = {_quoted(value)}"]
     return "\n".join(lines) + "\n"

@@ -62,11 +62,11 @@ def test_version_and_help(planexec: CommandLine) -> None:
     assert re.fullmatch(r"planexec \d+\.\d+\.\d+\n", planexec("--version").out)
     said = planexec("--help")
     assert said.code == 0
-    for command in ("run", "fix", "status", "plan", "diff", "apply", "validate"):
+    for command in ("run", "fix", "resume", "status", "show", "plan", "diff", "apply", "clean", "validate"):
         assert re.search(rf"^\W*{command}\s", said.out, re.M), command
 
 
-@pytest.mark.parametrize("command", ["status", "diff", "apply"])
+@pytest.mark.parametrize("command", ["status", "show", "diff", "apply"])
 def test_without_a_run_there_is_nothing_to_show(planexec: CommandLine, tree: Path, command: str) -> None:
     before = fingerprint(tree)
     planexec(command, cwd=tree).refused(2, "no run in this repository yet", "planexec run")

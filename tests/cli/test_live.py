@@ -47,6 +47,15 @@ def test_each_event_has_its_line(event: e.AnyEvent, words: str) -> None:
     assert bool(told(event)) == bool(words)
 
 
+def test_the_time_for_the_search_is_told_when_it_begins(capfd: pytest.CaptureFixture[str]) -> None:
+    search, other = (e.ActionStarted("patch", "act", tool, {}, True) for tool in ("repair", "run_tests"))
+    with Narrator(events=False, quiet=False) as narrator:
+        narrator.begin("r-1", {"repair_seconds": "600"})
+        for event in (other, search):
+            narrator.hear(link("", "r-1", 1, "now", b""), event)
+    assert capfd.readouterr().err == "[patch] searching for a patch; all searches together may take 10 min\n"
+
+
 def test_events_as_json_lines(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     with Narrator(events=True, quiet=True) as narrator:
         for number, event in enumerate((STARTED, e.RunEnded("blocked", "x", "no way")), start=1):

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -39,7 +42,9 @@ def document(**changes: Any) -> dict[str, Any]:
     return {
         "run_id": "r-1", "status": "blocked", "message": "no way is left", "goal": "a goal",
         "scope": "current_repository",
-        "revision": 2, "replans_left": 1, "settings": {}, "revisions": [revision, second], "plan_history": [[step]],
+        "revision": 2, "replans_left": 1, "settings": {"repair_seconds": "300"}, "applied": "reversed",
+        "branch": {"name": "mend", "commit": "c0ffee", "outcome": "finished"}, "dirty": ["mine.py"],
+        "revisions": [revision, second], "plan_history": [[step]],
         "steps": [step, patch],
         "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
         "checks": {
@@ -102,6 +107,28 @@ def test_the_same_content_on_every_page(width: int) -> None:
         assert max(len(line) for line in shown.splitlines()) <= width
 
 
+def test_no_color_means_no_escapes_at_all() -> None:
+    """In a process of its own, whose environment says so."""
+    program = """
+import io, sys
+from planexec.cli.richpage import RichPage
+class Terminal(io.StringIO):
+    def isatty(self): return True
+out = RichPage(Terminal())
+out.heading("bold")
+out.line("succeeded", "succeeded")
+out.table(["a", "b"], [["failed", "x"]])
+out.patch("+new")
+sys.stdout.write(out.console.file.getvalue())
+"""
+    for no_color, escapes in (("1", False), ("", True)):
+        environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color"}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert ("\x1b" in done.stdout) == escapes
+
+
 def test_a_brief_run_has_no_patch() -> None:
     stream, out = plain()
     show_run(out, document(report={}, message=""), brief=True)
@@ -121,3 +148,15 @@ def test_plans_and_steps() -> None:
 def test_a_pipe_gets_plain_text() -> None:
     assert isinstance(page(io.StringIO()), PlainPage)
     assert isinstance(page(Terminal()), RichPage)
+
+
+def test_what_is_not_the_usual_is_told() -> None:
+    stream = io.StringIO()
+    show_run(PlainPage(stream), document())
+    for line in (
+        "  on top of uncommitted changes: mine.py",
+        "  time for the search: 5 min",
+        "  branch mend: commit c0ffee",
+        "  the patch was applied and taken back",
+    ):
+        assert line in stream.getvalue().splitlines()

@@ -63,15 +63,18 @@ def test_a_search_that_was_tried_out() -> None:
 
 def test_time_that_ended_it_gives_the_limit_that_would_do() -> None:
     contract = make_contract(BY_TESTS.replace("repair_seconds: 60", "repair_seconds: 50"))
-    cut = search(ended="time", left=500, bounds={"seconds": 50.0, "candidates": 4000})
+    cut = search(ended="time", left=500, bounds={"seconds": 50.0, "candidates": 4000, "run": False})
     hint = one(given(cut, contract=contract))
-    assert "after 100 candidates in 50 s; about 500 are left, 2.0 a second: limits.repair_seconds: 350 would" in hint
+    assert (
+        "after 100 candidates in 50 s; about 500 are left, 2.0 a second: --budget (limits.repair_seconds) 350 would"
+        in hint
+    )
     many = one(given(cut | {"left": 9000}, contract=contract))
-    assert "limits.repair_seconds: 5500 and limits.repair_candidates: 9100 would" in many
-    short = one(given(cut | {"bounds": {"seconds": 10.0, "candidates": 4000}}, contract=contract))
+    assert "--budget (limits.repair_seconds) 5500 and limits.repair_candidates: 9100 would" in many
+    short = one(given(cut | {"bounds": {"seconds": 10.0, "candidates": 4000, "run": True}}, contract=contract))
     assert "and as much more limits.seconds would" in short
     assert "about 500 are left" in one(given(cut, cut | {"left": 40, "reach": "wide"}, contract=contract))
-    assert one(given(cut | {"left": 0}, contract=contract)).endswith("raise limits.repair_seconds")
+    assert one(given(cut | {"left": 0}, contract=contract)).endswith("raise --budget (limits.repair_seconds)")
     assert one(given(search(ended="candidates"), contract=contract)).endswith("raise limits.repair_candidates")
 
 

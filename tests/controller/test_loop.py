@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from planexec.controller.applying import apply_patch, patch_changes, recover_apply
+from planexec.controller.applying import apply_patch, patch_changes, recover_apply, reverse_patch
 from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
 from planexec.core import events as e
@@ -99,6 +99,19 @@ def test_a_good_edit_is_proved_and_applied(bench: Bench, tmp_path: Path) -> None
     with pytest.raises(UsageError, match="applied already"):
         apply_patch(controller.log, bench.store)
     assert recover_apply(controller.log, bench.store) == ""
+    assert reverse_patch(controller.log, bench.store) == [BASKET]
+    assert FAULT in user.read_text() and not marker.exists()
+    assert controller.log.state.apply == "reversed"
+    with pytest.raises(UsageError, match="not in the tree"):
+        reverse_patch(controller.log, bench.store)
+    apply_patch(controller.log, bench.store)
+    user.write_text(user.read_text().replace(FIX, FAULT))  # taken back by hand
+    assert apply_patch(controller.log, bench.store) == [BASKET]
+    user.write_text("# my own work\n")
+    for command in (apply_patch, reverse_patch):
+        with pytest.raises(ConflictError, match="basket"):
+            command(controller.log, bench.store)
+    assert user.read_text() == "# my own work\n"
 
 
 def test_a_killed_apply_is_finished(bench: Bench, tmp_path: Path) -> None:
@@ -112,7 +125,8 @@ def test_a_killed_apply_is_finished(bench: Bench, tmp_path: Path) -> None:
         apply_patch(controller.log, bench.store, step=die)
     assert controller.log.state.apply == "intended"
     again = RunLog(controller.log.journal, "run-1")
-    assert recover_apply(again, bench.store) in {"finished", "undone"}
+    assert recover_apply(again, bench.store) == f"apply of run run-1 was {again.state.apply}"
+    assert again.state.apply in {"finished", "undone"}
     text = (bench.workspace.root / BASKET).read_text()
     assert (FIX in text) == (again.state.apply == "finished")
 

@@ -129,7 +129,9 @@ def some_event(rng: random.Random, state: RunState) -> e.AnyEvent:
         lambda: e.RunEnded(rng.choice(["blocked", "failed", "waiting", "great"]), "r", "m", patch="x")
         if rng.random() < 0.05
         else rng.choice([e.RunInterrupted("SIGINT"), e.RunResumed("0"), e.BaseMeasured({}, 1.0)]),
-        lambda: e.ApplyIntended("c", "root"),
+        lambda: e.ApplyIntended("c", "root", rng.random() < 0.5),
+        lambda: e.BranchIntended(rng.choice(["mend", ""]), "commit"),
+        lambda: e.BranchEnded(rng.choice(["finished", "undone", "half"])),
         lambda: e.ApplyEnded(rng.choice(["finished", "undone", "half"])),
     ]  # fmt: skip
     return rng.choice(makers)()
@@ -226,7 +228,7 @@ def assert_legal(state: RunState) -> None:
     if state.status == "succeeded":
         assert state.gate and state.patch and state.trigger is None and live
         assert state.required_checks and all(check.status == "passed" for check in state.checks.values())
-    if state.apply:
+    if state.apply or state.branch_made:
         assert state.status == "succeeded"
 
 
@@ -241,6 +243,7 @@ FIXED = (
     "base",
     "base_snapshot",
 )
+_AFTERWARDS = e.ApplyIntended | e.ApplyEnded | e.BranchIntended | e.BranchEnded
 
 
 def assert_step(before: RunState, event: e.AnyEvent, after: RunState) -> None:
@@ -271,7 +274,7 @@ def assert_step(before: RunState, event: e.AnyEvent, after: RunState) -> None:
     if isinstance(event, e.StepInvalidated):
         assert not set(was[event.step].artifacts) & after.artifacts.keys() - stored
     if before.status in ENDED:
-        assert isinstance(event, e.ApplyIntended | e.ApplyEnded) and before.status == "succeeded"
+        assert isinstance(event, _AFTERWARDS) and before.status == "succeeded"
     if after.status == "succeeded" and before.status != "succeeded":
         assert before.status == "running" and before.gate and isinstance(event, e.RunEnded)
 
@@ -337,7 +340,7 @@ def test_from_any_state_decisions_can_be_carried_out_and_lead_to_an_end(seed: in
 def test_chance_reaches_every_kind_of_state_and_event() -> None:
     """The properties above say something only if every event is accepted now and then, and every decision made."""
     seen: set[str] = set()
-    for seed in range(400):
+    for seed in range(800):
         rng = random.Random(seed)
         state = beginning(rng)
         for _ in range(40):

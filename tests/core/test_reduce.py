@@ -353,7 +353,7 @@ def test_how_the_suite_does_on_the_base_is_kept() -> None:
     assert measured.baseline == {"outcomes": {"passed": 3}, "seconds": 1.5, "flaky": ["a::b"], "problem": "late"}
 
 
-def test_only_a_proven_patch_is_applied_and_one_at_a_time() -> None:
+def test_only_a_proven_patch_is_applied_and_one_apply_at_a_time() -> None:
     good = judged(completed(planned(), *ALL))
     illegal(good, e.ApplyIntended("c", "root"), "only a proven patch")
     illegal(reduce(good, ended("blocked")), e.ApplyIntended("c", "root"), "only a proven patch")
@@ -366,6 +366,32 @@ def test_only_a_proven_patch_is_applied_and_one_at_a_time() -> None:
     finished = reduce(intended, e.ApplyEnded("finished"))
     assert reduce(finished, e.ApplyIntended("d", "root")).apply == "intended"  # a person may have taken it back
     assert reduce(reduce(intended, e.ApplyEnded("undone")), e.ApplyIntended("d", "root")).apply == "intended"
+
+
+@pytest.mark.parametrize(("outcome", "apply"), [("finished", "reversed"), ("undone", "finished")])
+def test_an_applied_patch_is_taken_back_and_may_be_applied_again(outcome: str, apply: str) -> None:
+    state = reduce(judged(completed(planned(), *ALL)), ended("succeeded", "patch"))
+    for event in (e.ApplyIntended("c", "root"), e.ApplyEnded("finished"), e.ApplyIntended("d", "root", True)):
+        state = reduce(state, event)
+    assert (state.apply, state.apply_reverse) == ("intended", True)
+    state = reduce(state, e.ApplyEnded(outcome))
+    assert state.apply == apply
+    again = reduce(reduce(state, e.ApplyIntended("c", "root")), e.ApplyEnded("finished"))
+    assert (again.apply, again.apply_reverse) == ("finished", False)
+
+
+def test_only_a_proven_patch_becomes_a_commit() -> None:
+    good = judged(completed(planned(), *ALL))
+    illegal(good, e.BranchIntended("mend", "c0"), "only a proven patch")
+    state = reduce(good, ended("succeeded", "patch"))
+    illegal(state, e.BranchEnded("finished"), "no branch is being made")
+    illegal(state, e.BranchIntended("mend", ""), "a name and a commit")
+    intended = reduce(state, e.BranchIntended("mend", "c0"))
+    assert (intended.branch, intended.branch_commit, intended.branch_made) == ("mend", "c0", "intended")
+    illegal(intended, e.BranchIntended("other", "c1"), "a branch is being made")
+    illegal(intended, e.BranchEnded("half"), "no way to end")
+    undone = reduce(intended, e.BranchEnded("undone"))
+    assert reduce(undone, e.BranchIntended("other", "c1")).branch == "other"
 
 
 def test_looking_things_up() -> None:

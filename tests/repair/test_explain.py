@@ -26,4 +26,5 @@ def test_a_search_in_one_sentence() -> None:
     assert account(result(0)) == "12 candidates tried in 3 s (all of them); none passes"
     assert account(result(1, ended="enough")).endswith("(enough to compare); 1 patch passes")
     assert account(result(2, ended="time")).endswith("2 patches pass, all the same in other words")
+    assert account(result(2, 1)).endswith("2 patches pass, 1 of them differs from the chosen one")
     assert account(result(3, 2, "candidates")).endswith("3 patches pass, 2 of them differ from the chosen one")

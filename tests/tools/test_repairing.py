@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from planexec.core.events import RecordSupport
@@ -58,6 +59,18 @@ def test_nothing_found_is_a_claim_with_a_record(tmp_path: Path) -> None:
     assert claim.supports == (RecordSupport("obs-x-1", "outcome", "no_survivor"),)
     assert result.data["tried"] > 0
     assert result.data["suspects"][0]["text"]
+
+
+def test_when_the_time_is_used_up_no_search_begins(shared_bench: Bench) -> None:
+    bench = workbench(
+        shared_bench, make_contract(BY_TESTS), step("repair"), RunState(settings={"repair_seconds": "90"})
+    )
+    result = Repair().run(RepairArguments(reach="wide"), replace(bench, searched=lambda: 90.0))
+    assert result.ok
+    assert result.summary == "the wide search was not begun: the 90 s for searching are used up"
+    (claim,) = result.claims
+    assert (claim.subject, claim.value) == ("search.wide", "no_survivor")
+    assert (result.data["outcome"], result.data["survivors"]) == ("no_survivor", [])
 
 
 def test_what_is_out_of_scope_is_not_edited(bench: Bench) -> None:

@@ -10,8 +10,9 @@ from planexec.core.errors import EnvironmentFailure, JournalError, SafetyViolati
 from planexec.journal.artifacts import ArtifactStore
 from planexec.sandbox.bubblewrap import BubblewrapSandbox
 from planexec.sandbox.interface import Command, Mount
-from planexec.workspace.copies import Workspace
+from planexec.workspace.copies import Workspace, owner_of
 from planexec.workspace.entries import Change
+from planexec.workspace.ignored import LARGE_BYTES
 from planexec.workspace.manifest import changes, scan
 from planexec.workspace.repository import Repository
 
@@ -27,6 +28,26 @@ def root(tmp_path: Path) -> Path:
 
 def create(root: Path, tmp_path: Path, store: ArtifactStore, run_id: str = "run-1") -> Workspace:
     return Workspace.create(Repository.open(root), tmp_path / "cache", run_id, store)
+
+
+def test_our_own_state_in_an_ignored_folder_is_neither_copied_nor_mounted(root: Path, tmp_path: Path) -> None:
+    write(root, {"big/state/journal.db": "secret", "big/other": "needed"})
+    with (root / "big" / "filler").open("wb") as filler:
+        filler.truncate(LARGE_BYTES + 1)  # a folder of this size would be mounted as it is
+    workspace = create(root, tmp_path, ArtifactStore(root / "big" / "state" / "artifacts"))
+    assert [mount.target.name for mount in workspace.mounts] == ["venv"]
+    for tree in (workspace.pristine, workspace.scratch):
+        assert (tree / "big" / "other").read_text() == "needed"
+        assert not (tree / "big" / "state").exists()
+
+
+def test_copies_say_whose_they_are(root: Path, tmp_path: Path, store: ArtifactStore) -> None:
+    workspace = create(root, tmp_path, store)
+    assert owner_of(workspace.folder) == store.folder.parent.resolve()
+    again = Workspace.rebuild(tmp_path / "cache", "run-1", store, workspace.key)
+    assert owner_of(again.folder) == store.folder.parent.resolve()
+    assert owner_of(Workspace.reopen(tmp_path / "cache", "run-1", store).folder) == store.folder.parent.resolve()
+    assert owner_of(tmp_path) is None
 
 
 def test_the_copies_hold_what_tests_need_and_nothing_else(root: Path, tmp_path: Path, store: ArtifactStore) -> None:
@@ -122,7 +143,12 @@ def test_a_clean_tree_goes_also_when_judging_fails(root: Path, tmp_path: Path, s
     with pytest.raises(RuntimeError), workspace.clean_tree() as tree:
         (tree / "d").chmod(0)
         raise RuntimeError
-    assert sorted(path.name for path in workspace.folder.iterdir()) == ["pristine", "scratch", "workspace.json"]
+    assert sorted(path.name for path in workspace.folder.iterdir()) == [
+        "owner",
+        "pristine",
+        "scratch",
+        "workspace.json",
+    ]
 
 
 @pytest.mark.parametrize("path", [".git/hooks/x", "../x", "sub/.GIT/config", "/etc/x"])
