@@ -13,6 +13,7 @@ from planexec.core.durations import told
 from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
+from planexec.core.state import SEARCH
 from planexec.repair.explain import account, suspected
 from planexec.repair.ground import ground, left_over
 from planexec.repair.localise import Suspicion, beyond, localise
@@ -58,7 +59,7 @@ class Located:
 class Repair:
     """The search engine as a tool. It keeps its last search, for a plan that wants another survivor of it."""
 
-    name = "repair"
+    name = SEARCH
     description = "Search for a small change that makes the failing tests pass; no model is used."
     arguments: type[msgspec.Struct] = RepairArguments
     idempotent = True

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from planexec.assembly.beginning import begin, take_up
 from planexec.assembly.contracts import contract_for_tests, repository_ids
-from planexec.assembly.parts import Settings, begin, prepared, resumed, take_up
+from planexec.assembly.parts import Settings, prepared, resumed
 
 from ..projects import QUIET, RED, SHOP, make_repository
 
