@@ -78,7 +78,7 @@ class Repair:
         targets = [*(candidate.frozen.ids or target_ids(workbench.contract)), *shown]
         workbench.progress("locating the fault")
         trace = workbench.bench.trace_among(candidate.tests, targets, extra=shown)
-        if problem := trouble(trace.report, "the base"):
+        if problem := trouble(trace.report, "the base", targets):
             return ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
         failing = [o.id for name in targets for o in select(trace.report, name) if o.status in {"failed", "error"}]
         if not failing:

@@ -8,6 +8,7 @@ import pytest
 from planexec.assembly.beginning import begin, take_up
 from planexec.assembly.contracts import contract_for_tests, repository_ids
 from planexec.assembly.parts import Settings, prepared, resumed
+from planexec.workspace.where import Where
 
 from ..projects import QUIET, RED, SHOP, make_repository
 
@@ -28,7 +29,7 @@ def test_the_project_root_is_recorded_and_used_again(tmp_path: Path) -> None:
     root = make_repository(tmp_path / "repo", BACKEND)
     start = root / "backend" / "tests"
     contract, text = contract_for_tests(repository_ids([RED], start))
-    settings = Settings(start)
+    settings = Settings(Where(start))
     told: list[str] = []
     with prepared(contract, settings, told.append) as run:
         begin(run, contract, settings, text)
@@ -38,7 +39,7 @@ def test_the_project_root_is_recorded_and_used_again(tmp_path: Path) -> None:
     assert state.settings["interpreter"].endswith("(the user's configuration)")
     assert state.baseline["outcomes"] == {"passed": 3, "failed": 1} and state.baseline["flaky"] == []
     assert "running the suite twice on the base" in told
-    with resumed("", root, told.append) as again:
+    with resumed("", Where(root), told.append) as again:
         take_up(again)
         assert again.controller.steps.bench.project == "backend"
         assert again.log.state.baseline == state.baseline
