@@ -197,7 +197,9 @@ def _place(contract: Contract, settings: Settings, repository: Repository) -> _P
         contract=contract.environment.python or None, own_first=own,
     )  # fmt: skip
     folder = settings.where.claim()
-    if any(folder.is_relative_to(mount.source) for mount in interpreter.mounts()):
+    # What lies in the repository is under the tree and the git folder that tests see there, editable sources too.
+    outside = not folder.is_relative_to(root)
+    if outside and any(folder.is_relative_to(mount.source) for mount in interpreter.mounts()):
         raise UsageError(f"the state folder {folder} can be read by the tests", "choose another --state-dir")
     store = ArtifactStore(folder / "artifacts")
     return _Place(repository, sandbox, interpreter, folder, store, project, configuration)
