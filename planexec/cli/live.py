@@ -5,7 +5,7 @@ JSON lines.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -80,7 +80,7 @@ def told(event: e.AnyEvent, budget: str = "") -> str:
         case e.RunStarted():
             return f"run {event.run_id} on {event.base['commit'][:12]}{_tests(event)}; {event.settings['sandbox']}"
         case e.BaseMeasured():
-            return f"base: {measured(event)}"
+            return f"base: {measured(event.outcomes, event.seconds, event.flaky, event.problem)}"
         case e.RunResumed():
             return "resumed"
         case e.PlanAccepted():
@@ -125,10 +125,10 @@ def _tests(event: e.RunStarted) -> str:
     return f"; {chosen['tests']} tests in {where}, Python {chosen['python']}: {chosen['interpreter']}"
 
 
-def measured(event: e.BaseMeasured) -> str:
+def measured(outcomes: Mapping[str, int], seconds: float, flaky: Sequence[str], problem: str) -> str:
     """How the suite does on the base."""
-    counts = ", ".join(f"{count} {status}" for status, count in event.outcomes.items()) or "no test ran"
-    flaky = f"; flaky, and not counted: {', '.join(event.flaky[:5])}" if event.flaky else ""
-    more = f" and {len(event.flaky) - 5} more" if len(event.flaky) > 5 else ""
-    problem = f"; {event.problem}" if event.problem else ""
-    return f"{counts} in {event.seconds:.1f} s{flaky}{more}{problem}"
+    counts = ", ".join(f"{count} {status}" for status, count in outcomes.items()) or "no test ran"
+    named = f"; flaky, and not counted: {', '.join(flaky[:5])}" if flaky else ""
+    more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
+    why = f"; {problem}" if problem else ""
+    return f"{counts} in {seconds:.1f} s{named}{more}{why}"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol, TextIO
 
+from planexec.cli.live import measured
 from planexec.cli.text import clean
 from planexec.core.durations import told
 from planexec.core.state import BUDGET
@@ -101,6 +102,8 @@ def _settled(document: dict[str, Any]) -> list[str]:
     if dirty := document["dirty"]:
         more = f" and {len(dirty) - _SHOWN_DIRTY} more" if len(dirty) > _SHOWN_DIRTY else ""
         lines.append(f"on top of uncommitted changes: {', '.join(dirty[:_SHOWN_DIRTY])}{more}")
+    if base := document["baseline"]:
+        lines.append(f"base: {measured(base['outcomes'], base['seconds'], base['flaky'], base['problem'])}")
     if BUDGET in document["settings"]:
         lines.append(f"time for the search: {told(float(document['settings'][BUDGET]))}")
     branch = document["branch"]

@@ -44,6 +44,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "scope": "current_repository",
         "revision": 2, "replans_left": 1, "settings": {"repair_seconds": "300"}, "applied": "reversed",
         "branch": {"name": "mend", "commit": "c0ffee", "outcome": "finished"}, "dirty": ["mine.py"],
+        "baseline": {"outcomes": {"passed": 3}, "seconds": 1.25, "flaky": ["t.py::t"], "problem": ""},
         "revisions": [revision, second], "plan_history": [[step]],
         "steps": [step, patch],
         "facts": [{"id": "fact-1", "claim": "it is so", "evidence_ref": "obs-inspect-1"}],
@@ -155,6 +156,7 @@ def test_what_is_not_the_usual_is_told() -> None:
     show_run(PlainPage(stream), document())
     for line in (
         "  on top of uncommitted changes: mine.py",
+        "  base: 3 passed in 1.2 s; flaky, and not counted: t.py::t",
         "  time for the search: 5 min",
         "  branch mend: commit c0ffee",
         "  the patch was applied and taken back",
