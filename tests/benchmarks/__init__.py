@@ -1,0 +1,1 @@
+"""Measurements on checkouts that the user has; none of them is a test. Each says with ``--help`` what it wants."""
