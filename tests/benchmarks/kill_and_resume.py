@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.kill_and_resume REPO PYTHON TEST [--kills 50] [--seed 1]
 
-``REPO`` is a clean checkout in which ``TEST`` is red. Each round kills the whole process group once, at a random moment of
-what an undisturbed run takes, and resumes until the run has ended. The verdict and the patch must be those of the
-undisturbed run. Exit code 1 where one is not.
+``REPO`` is a clean checkout in which ``TEST`` is red. Each round kills the whole process group once, at a random moment
+of what an undisturbed run takes, and resumes the run. The verdict and the patch must be those of the undisturbed run.
+Exit code 1 where one is not.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.real_bugs CASES.json OUT [NAME...]
 
-``CASES.json`` is a list of ``{"name", "repo", "python", "tests": [...]}``: a clean checkout in which the tests are red, and
-the interpreter of its environment. For each case ``OUT`` gets the run's document and what was printed. Whether a proved
+``CASES.json`` is a list of ``{"name", "repo", "python", "tests": [...]}``: a clean checkout in which the tests are red,
+and the interpreter of its environment. For each case ``OUT`` gets the run's document and what was printed. Whether a proved
 patch is the right one is for a person to say: the patches are in the documents.
 """
 
@@ -47,8 +47,9 @@ def row(case: dict[str, Any], out: Path) -> str:
     document = json.loads(done.stdout)
     report = document["report"]
     searches = report.get("searches") or ([report["search"]] if report.get("search") else [])
+    keys = ("tried", "surviving", "disagreeing")
     told = "; ".join(
-        f"{each.get('reach', '')} {each.get('tried')}/{each.get('surviving')}/{each.get('disagreeing')} {each.get('ended', '')}"
+        f"{each.get('reach', '')} {'/'.join(str(each.get(key)) for key in keys)} {each.get('ended', '')}"
         for each in searches
     )
     return f"{case['name']}  {done.returncode}  {seconds:.0f}  {told}  {', '.join(document['diff']['files'])}"
