@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.real_bugs CASES.json OUT [NAME...]
 
-``CASES.json`` is a list of ``{"name", "repo", "python", "tests": [...]}``: a clean checkout in which the tests are red,
-and the interpreter of its environment. For each case ``OUT`` gets the run's document and what was printed. Whether a proved
-patch is the right one is for a person to say: the patches are in the documents.
+``CASES.json`` is a list of ``{"name", "repo", "python", "tests": [...]}``: a clean checkout in which the tests are
+red, and the interpreter of its environment. For each case ``OUT`` gets the run's document and what was printed.
+Whether a proved patch is the right one is for a person to say: the patches are in the documents.
 """
 
 from __future__ import annotations
