@@ -136,7 +136,7 @@ class Limits(_Strict, frozen=True):
     actions_per_step: int = 40
     seconds: float = 1800.0
     repair_seconds: float = 600.0
-    repair_candidates: int = 4000
+    repair_candidates: int = 20_000
     suite_seconds: float = 240.0
 
 

@@ -46,7 +46,8 @@ class SearchRequest:
     of the covering ones. After the first survivor up to ``further`` candidates of its neighbourhood are judged, for
     some times what finding it took and at most ``further_seconds``, so that other patches that pass are known: where
     they do something else, the chosen one is doubtful. ``expected`` holds reprs of the values that the failing tests
-    ask for. ``progress`` is told candidates judged and survivors.
+    ask for. ``failed`` holds the keys of candidates that the same tests refuted before: they are passed over, and those
+    that this search refutes are added. ``progress`` is told candidates judged and survivors.
     """
 
     sources: Mapping[str, bytes]
@@ -63,6 +64,7 @@ class SearchRequest:
     further: int = 1500
     further_seconds: float = 45.0
     expected: Sequence[str] = ()
+    failed: set[bytes] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ class _Hunt:
             source = self.donors.source(ranked.edit.path)
             candidate = sieve.admit(source, ranked.edit) if source is not None else None
             if candidate is not None:
-                yield ranked, candidate
+                if candidate.key not in request.failed:
+                    yield ranked, candidate
             elif self.left <= 0:
                 return
 
@@ -233,7 +236,9 @@ class _Hunt:
         self.tried += 1
         self.by_template[candidate.edit.template] += 1
         self.outcomes[verdict.outcome] += 1
-        if verdict.outcome == "passed":
+        if verdict.outcome != "passed":
+            self.request.failed.add(candidate.key)
+        else:
             self.first_found = self.first_found or self.tried
             self.found_at = self.found_at or time.monotonic()
             self.found.append((ranked, candidate))

@@ -57,7 +57,9 @@ class Located:
 
 
 class Repair:
-    """The search engine as a tool. It keeps its last search, for a plan that wants another survivor of it."""
+    """The search engine as a tool. It keeps its last search, for a plan that wants another survivor of it, and
+    which candidates were refuted, for a plan that wants a wider one.
+    """
 
     name = SEARCH
     description = "Search for a small change that makes the failing tests pass; no model is used."
@@ -66,6 +68,7 @@ class Repair:
 
     def __init__(self) -> None:
         self._last: tuple[object, SearchResult, dict[str, Any]] | None = None
+        self._failed: tuple[object, set[bytes]] = (None, set())
 
     def run(self, arguments: RepairArguments, workbench: Workbench) -> ToolResult:
         """Survivors, best first, as stored contents; a claim about the search where nothing survived."""
@@ -120,6 +123,7 @@ class Repair:
             editable=editable,
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
             expected=expected_values(check)[-1:] if check else (),
+            failed=self._refuted_by((workbench.bench, candidate.tests, located.failing)),
             judgement_seconds=seconds_allowed(located.trace.report, located.failing, workbench.bench.baseline()[0]),
             covering_seconds=15.0 + 3 * located.seconds(located.covering),
         )
@@ -134,6 +138,12 @@ class Repair:
             result = search(request, *judges)
         bounds = {"seconds": round(request.seconds, 1), "candidates": request.candidates, "run": in_run < allowed}
         return result, {"bounds": bounds, "left": 0 if result.survivors else left_over(request, result)}
+
+    def _refuted_by(self, tests: object) -> set[bytes]:
+        """The candidates that these tests refuted in this process: a wider search does not try them again."""
+        if self._failed[0] != tests:
+            self._failed = (tests, set())
+        return self._failed[1]
 
 
 def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequence[str]) -> list[str]:

@@ -93,6 +93,16 @@ def test_a_candidate_that_breaks_a_covering_test_is_no_survivor() -> None:
     assert result.first_found == 0
 
 
+def test_what_was_refuted_before_is_passed_over() -> None:
+    failed: set[bytes] = set()
+    first = ask(failed=failed)
+    assert len(failed) == first.tried - len(first.survivors) > 0
+    again = ask(failed=failed, candidates=first.tried)
+    assert again.survivors[0].content == first.survivors[0].content
+    assert again.first_found == 1 and set(again.outcomes) <= {"passed", "failed", "error", "timeout"}
+    assert len(failed) == first.tried - len(first.survivors) + again.tried - len(again.survivors)
+
+
 def test_other_patches_that_pass_are_reported_as_disagreeing() -> None:
     result = ask(failing=["up"], covering=[], further=60)
     assert result.ended == "enough"
