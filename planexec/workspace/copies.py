@@ -19,7 +19,7 @@ import msgspec
 
 from planexec.core.errors import EnvironmentFailure, JournalError, UsageError
 from planexec.journal.artifacts import ArtifactStore, sync_folder
-from planexec.sandbox.interface import Mount
+from planexec.sandbox.interface import Layered, Mount
 from planexec.workspace.copying import Copied, copy_tree
 from planexec.workspace.entries import (
     GIT_FOLDER,
@@ -33,6 +33,7 @@ from planexec.workspace.entries import (
     remove,
 )
 from planexec.workspace.ignored import find_mounts
+from planexec.workspace.layers import Files, make_layer
 from planexec.workspace.manifest import Manifest, restore, scan
 from planexec.workspace.repository import Repository
 
@@ -154,6 +155,21 @@ class Workspace:
                 (place / "tree" / GIT_FOLDER).mkdir()
                 write_changes(place / "tree", changes, self.store)
             yield place / "tree"
+        finally:
+            discard_folder(place)
+
+    @contextlib.contextmanager
+    def layer(self, changes: Sequence[Change] = (), extra: Files | None = None) -> Iterator[Layered]:
+        """The same as a layer over the pristine tree, with ``extra`` files laid in; it is removed at the end.
+
+        Raises ConflictError when an extra file exists already.
+        """
+        with _explained(self.folder):
+            place = Path(tempfile.mkdtemp(prefix="clean-", dir=self.folder))
+        try:
+            with _explained(self.folder):
+                tree = make_layer(place / "tree", self.pristine, changes, self.store, extra or {})
+            yield tree
         finally:
             discard_folder(place)
 
