@@ -118,7 +118,7 @@ class Bench:
     @contextmanager
     def warm(self, changes: Sequence[Change], extra: Extra | None = None) -> Iterator[WarmJudge]:
         """A warm process on a clean tree of its own."""
-        with self.whole_tree(changes, extra) as folder, self.harness.warm(folder) as judge:
+        with self.tree(changes, extra) as tree, self.harness.warm(tree) as judge:
             yield judge
 
     @contextmanager
@@ -126,7 +126,7 @@ class Bench:
         self, changes: Sequence[Change], screening: Screening, extra: Extra | None = None
     ) -> Iterator[ScreenedJudge]:
         """The same with a quick look first."""
-        with self.whole_tree(changes, extra) as folder, ScreenedJudge(self.harness.warm(folder), screening) as judge:
+        with self.tree(changes, extra) as tree, ScreenedJudge(self.harness.warm(tree), screening) as judge:
             yield judge
 
     def baseline(self, ids: Sequence[str] = ()) -> tuple[TestReport, TestReport]:

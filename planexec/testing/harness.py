@@ -88,7 +88,7 @@ class Harness:
             sightings=msgspec.convert(data.get("sightings", []), list[Sighting]),
         )
 
-    def warm(self, tree: Path) -> WarmJudge:
+    def warm(self, tree: FileTree) -> WarmJudge:
         """A judge of many candidates (context manager). ``tree`` is rewritten by it: give it a private copy."""
         return WarmJudge(self._layout, tree)
 

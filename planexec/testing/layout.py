@@ -21,6 +21,7 @@ INSIDE_TARGET = INSIDE / "target"
 INSIDE_CHANNEL = INSIDE / "channel"
 INSIDE_PRIVATE = INSIDE / "private"
 INSIDE_BACKUP = INSIDE / "backup"
+INSIDE_TOUCHED = INSIDE / "touched"
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,14 @@ class Layout:
     def own_pytest(self, mounts: Sequence[Mount]) -> dict[str, str]:
         """Where the packages of our own pytest are seen, for a target that has none."""
         return {name: str(self.sandbox.locate(path, mounts)) for name, path in self.interpreter.own_pytest().items()}
+
+
+def skipped(layout: Layout) -> list[str]:
+    """Places in the tree that something else is mounted over."""
+    root = layout.root
+    mounts = [*layout.mounts, *layout.interpreter.mounts()]
+    below = [each.target for each in mounts if each.target != root and each.target.is_relative_to(root)]
+    return sorted({each.relative_to(root).as_posix() for each in below})
 
 
 @contextmanager
