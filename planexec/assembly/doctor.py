@@ -241,7 +241,7 @@ def _bench(
             )  # fmt: skip
             yield Bench(workspace, harness, store, seconds)
         finally:
-            workspace.discard()
+            workspace.discard(keep=sandbox.remaps)
 
 
 def _measured(known: list[str], first: TestReport, second: TestReport) -> Document:

@@ -114,7 +114,7 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
     with _locked(place, run_id) as log:
         progress("copying the tree")
         workspace = Workspace.create(repository, cache_folder(), run_id, place.store, own)
-        with _discarded(workspace):
+        with _discarded(workspace, place.sandbox):
             run = _assembled(contract, settings, progress, place, workspace, log, contract.limits.seconds)
             yield replace(run, dirty=dirty)
 
@@ -148,7 +148,7 @@ def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterato
     with _locked(place, state.run_id) as log:
         progress("bringing the copies back")
         workspace = _copies_of(state, place.store)
-        with _discarded(workspace):
+        with _discarded(workspace, place.sandbox):
             seconds = contract.limits.seconds - seconds_worked(events_of(log.journal, log.run_id))
             run = _assembled(contract, settings, progress, place, workspace, log, seconds)
             yield run
@@ -219,12 +219,14 @@ def _locked(place: _Place, run_id: str) -> Iterator[RunLog]:
 
 
 @contextmanager
-def _discarded(workspace: Workspace) -> Iterator[None]:
-    """Remove the copies at the end: what a run needs to go on is in its journal."""
+def _discarded(workspace: Workspace, sandbox: Sandbox) -> Iterator[None]:
+    """Remove the copies at the end: what a run needs to go on is in its journal. Large ones are kept for the next run,
+    where nothing that was executed could reach the pristine one.
+    """
     try:
         yield
     finally:
-        workspace.discard()
+        workspace.discard(keep=sandbox.remaps)
 
 
 def _assembled(

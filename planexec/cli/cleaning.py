@@ -16,7 +16,8 @@ from planexec.core.state import ENDED, RUNNING
 from planexec.journal.journal import FILE_NAME, Journal
 from planexec.journal.runlog import RunLock, RunLog, resolve
 from planexec.journal.sweeping import sweep, unreferred
-from planexec.workspace.leftovers import Leftover, bytes_in, copies, temporary, throwaways
+from planexec.workspace.leftovers import Leftover, bytes_in, copies, kept_copies, temporary, throwaways
+from planexec.workspace.state import repository_root
 from planexec.workspace.where import Where
 
 _LIVE = "a process works on it"
@@ -59,7 +60,9 @@ def clean(request: Request, where: Where, as_json: bool) -> int:
         forgotten = _runs(found, request, account) if found else []
         known = {row.run_id for row in found.journal.runs()} if found else set()
         cache = cache_folder()
-        for leftover in (*copies(cache, folder, known), *temporary(), *throwaways(cache, where.repo.resolve())):
+        here = where.repo.resolve()
+        found_in_cache = (*copies(cache, folder, known), *kept_copies(cache, repository_root(here)))
+        for leftover in (*found_in_cache, *temporary(), *throwaways(cache, here)):
             _leftover(leftover, request, account)
         if found is not None:
             _artifacts(found, forgotten, request, account)

@@ -167,7 +167,7 @@ def clean(
     state_dir: StateDir = None,
     as_json: Json = False,
 ) -> None:
-    """Free what killed runs left: copies, temporary folders, throwaway repositories, artifacts of no run."""
+    """Free what runs left: copies (kept ones too), temporary folders, throwaway repositories, artifacts of no run."""
     from planexec.cli import cleaning
 
     request = cleaning.Request(tuple(runs or ()), ended, older_than, dry_run)

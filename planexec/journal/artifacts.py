@@ -30,6 +30,7 @@ class ArtifactStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._batch: dict[str, Path] | None = None  # digest -> temporary file, in the store that is a batch
+        self._stored: frozenset[str] = frozenset()  # what was there when the batch began; a live run loses nothing
 
     def path(self, digest: str) -> Path:
         """Where the artifact ``digest`` (64 hex digits) lies or would lie."""
@@ -39,7 +40,9 @@ class ArtifactStore:
 
     def has(self, digest: str) -> bool:
         """Whether the artifact is stored."""
-        return (self._batch is not None and digest in self._batch) or self.path(digest).is_file()
+        if self._batch is not None and (digest in self._batch or digest in self._stored):
+            return True
+        return self.path(digest).is_file()
 
     def put(self, data: bytes) -> str:
         """Store ``data`` and return its SHA-256 in hex. Idempotent."""
@@ -89,6 +92,8 @@ class ArtifactStore:
         batch = ArtifactStore(self.folder)
         waiting: dict[str, Path] = {}
         batch._batch = waiting
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as found:
+            batch._stored = frozenset(item.name for item in found)
         try:
             yield batch
             self._publish(waiting)

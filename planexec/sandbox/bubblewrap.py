@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planexec.core.errors import EnvironmentFailure
-from planexec.sandbox import seccomp
+from planexec.sandbox import layers, seccomp
 from planexec.sandbox.interface import MIB, Command, CommandResult, Limits, Mount, Session
 from planexec.sandbox.limits import ulimit_launcher
 from planexec.sandbox.process import GRACE, check_command, readable, run_to_end, spawn
@@ -47,6 +47,7 @@ class BubblewrapSandbox:
     def __init__(self, program: Path, origin: str) -> None:
         self._program = program
         self._origin = origin
+        self._layers: dict[int, bool] = {}  # by device: the file system has a say
 
     @classmethod
     def find(cls) -> BubblewrapSandbox:
@@ -82,6 +83,13 @@ class BubblewrapSandbox:
             f"bubblewrap ({self._origin}: {self._program}): own root, processes and network; "
             f"does not hold: weaknesses of the kernel itself, use of the processor{devices}"
         )
+
+    def layers(self, folder: Path) -> bool:
+        """Tried once for each file system: the kernel, this bubblewrap (from 0.9 on) and the file system must agree."""
+        device = folder.stat().st_dev
+        if device not in self._layers:
+            self._layers[device] = layers.work(self, folder)
+        return self._layers[device]
 
     def locate(self, path: Path, mounts: Sequence[Mount]) -> Path:
         """Paths inside are what the command sees: ``path`` itself."""
@@ -126,12 +134,22 @@ def arguments(command: Command, fds: Mapping[str, int]) -> Iterator[str]:
         yield from ("--setenv", name, value)
     yield from root_arguments(fds["hosts"])
     for mount in command.mounts:
-        yield from ("--bind" if mount.writable else "--ro-bind", str(mount.source), str(mount.target))
+        yield from _mount(mount)
     # The root and /dev are memory without a bound: closed once every place for a mount is made. /proc holds settings of
     # the host's kernel (/proc/sys, /proc/irq), which root can write without any capability.
     for place in ("/proc", "/dev", "/"):
         yield from ("--remount-ro", place)
     yield from ("--chdir", str(command.cwd))
+
+
+def _mount(mount: Mount) -> Iterator[str]:
+    target = str(mount.target)
+    if mount.over is None:
+        yield from ("--bind" if mount.writable else "--ro-bind", str(mount.source), target)
+    elif mount.writable:
+        yield from ("--overlay-src", str(mount.over), "--overlay", str(mount.source), str(mount.work), target)
+    else:
+        yield from ("--overlay-src", str(mount.over), "--overlay-src", str(mount.source), "--ro-overlay", target)
 
 
 def _filter() -> bytes:

@@ -17,11 +17,40 @@ class Mount:
 
     A target within an earlier writable mount is created there on the host when it is missing (an empty folder or
     file); within a read-only mount it must exist.
+
+    With ``over`` the two folders are seen as one: ``source`` holds what differs from the folder ``over``, which is
+    never written; what is written goes to ``source``, and ``work`` (an empty folder on the same file system) is the
+    kernel's. No two commands may have one ``source`` at a time. Only where `Sandbox.layers` says so.
     """
 
     source: Path
     target: Path
     writable: bool = False
+    over: Path | None = None
+    work: Path | None = None
+
+
+@dataclass(frozen=True)
+class Layered:
+    """A tree that is seen as one: what differs from the tree ``over`` lies in ``folder``, whose ``work`` is the
+    kernel's.
+    """
+
+    folder: Path
+    over: Path
+
+    @property
+    def work(self) -> Path:
+        """The empty folder that an overlay needs, beside ``folder``."""
+        return self.folder.with_name(f"{self.folder.name}.work")
+
+    def mount(self, target: Path, *, writable: bool) -> Mount:
+        """The mount that shows the tree at ``target``."""
+        return Mount(self.folder, target, writable, self.over, self.work if writable else None)
+
+
+FileTree = Path | Layered
+"""A whole tree, or changes over another one."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +133,10 @@ class Sandbox(Protocol):
     @property
     def remaps(self) -> bool:
         """Whether a mount's target may differ from its source (a mount namespace is there)."""
+        ...
+
+    def layers(self, folder: Path) -> bool:
+        """Whether a mount may be laid ``over`` another where both lie on the file system of ``folder``."""
         ...
 
     def describe(self) -> str:

@@ -94,6 +94,10 @@ class LandlockSandbox:
             holes.append("files cannot move between folders")
         return f"landlock (version {self._version}, {network}); does not hold or offer: {', '.join(holes)}{because}"
 
+    def layers(self, folder: Path) -> bool:
+        """Never: without a mount namespace a tree is what it is on the host."""
+        return False
+
     def locate(self, path: Path, mounts: Sequence[Mount]) -> Path:
         """The real place of ``path``: the innermost mount's target is replaced by its source."""
         return supervised.locate(path, mounts)

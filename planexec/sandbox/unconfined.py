@@ -24,6 +24,10 @@ class UnconfinedSandbox:
             "files, network, secrets and other processes are open to them"
         )
 
+    def layers(self, folder: Path) -> bool:
+        """Never: without a mount namespace a tree is what it is on the host."""
+        return False
+
     def locate(self, path: Path, mounts: Sequence[Mount]) -> Path:
         """The real place of ``path``: the innermost mount's target is replaced by its source."""
         return supervised.locate(path, mounts)

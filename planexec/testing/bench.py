@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from planexec.core.errors import ConflictError
 from planexec.journal.artifacts import ArtifactStore
-from planexec.sandbox.interface import CommandResult
+from planexec.sandbox.interface import CommandResult, FileTree
 from planexec.testing.harness import Harness
 from planexec.testing.outcomes import TestOutcome, TestReport, TraceReport
 from planexec.testing.screen import ScreenedJudge, Screening
 from planexec.testing.warmjudge import WarmJudge
 from planexec.workspace.copies import Workspace
+from planexec.workspace.layers import refuse_existing
 from planexec.workspace.manifest import Change
 
 Extra = Mapping[str, bytes]
@@ -45,13 +45,25 @@ class Bench:
         self._traced: tuple[object, TraceReport] | None = None
 
     @contextmanager
-    def tree(self, changes: Sequence[Change] = (), extra: Extra | None = None) -> Iterator[Path]:
-        """A fresh tree: pristine copy, changes, extra files. Raises ConflictError when an extra file exists already."""
+    def tree(self, changes: Sequence[Change] = (), extra: Extra | None = None) -> Iterator[FileTree]:
+        """A fresh tree: pristine copy, changes, extra files; a layer over the pristine copy where the sandbox can.
+
+        Raises ConflictError when an extra file exists already.
+        """
+        if self.harness.layers(self.workspace.folder):
+            with self.workspace.layer(changes, extra) as layer:
+                yield layer
+        else:
+            with self.whole_tree(changes, extra) as folder:
+                yield folder
+
+    @contextmanager
+    def whole_tree(self, changes: Sequence[Change] = (), extra: Extra | None = None) -> Iterator[Path]:
+        """The same, and always one folder."""
         with self.workspace.clean_tree(changes) as folder:
             for path, content in (extra or {}).items():
                 target = folder / path
-                if target.exists():
-                    raise ConflictError(f"'{path}' exists already, so a test of the host cannot be laid there")
+                refuse_existing(path, os.path.lexists(target))
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
             yield folder
@@ -64,8 +76,8 @@ class Bench:
         seconds: float | None = None,
     ) -> TestReport:
         """Run tests (all without ``ids``) on a clean tree."""
-        with self.tree(changes, extra) as folder:
-            return self.harness.run(folder, ids, seconds=seconds or self.suite_seconds)
+        with self.tree(changes, extra) as tree:
+            return self.harness.run(tree, ids, seconds=seconds or self.suite_seconds)
 
     def trace(
         self, changes: Sequence[Change], ids: Sequence[str], watch: Sequence[str] = (), extra: Extra | None = None
@@ -73,9 +85,9 @@ class Bench:
         """Run tests under the tracer on a clean tree; the last trace is kept, for the next step often asks the same."""
         key = (tuple(changes), tuple(ids), tuple(watch), tuple(sorted((extra or {}).items())))
         if self._traced is None or self._traced[0] != key:
-            with self.tree(changes, extra) as folder:
+            with self.tree(changes, extra) as tree:
                 seconds = min(self.suite_seconds, TRACE_SECONDS)
-                self._traced = (key, self.harness.trace(folder, ids, watch=watch, seconds=seconds))
+                self._traced = (key, self.harness.trace(tree, ids, watch=watch, seconds=seconds))
         return self._traced[1]
 
     def trace_among(
@@ -100,13 +112,13 @@ class Bench:
 
     def command(self, changes: Sequence[Change], argv: Sequence[str], seconds: float) -> CommandResult:
         """Run a program on a clean tree."""
-        with self.tree(changes) as folder:
-            return self.harness.command(folder, argv, seconds=seconds)
+        with self.tree(changes) as tree:
+            return self.harness.command(tree, argv, seconds=seconds)
 
     @contextmanager
     def warm(self, changes: Sequence[Change], extra: Extra | None = None) -> Iterator[WarmJudge]:
         """A warm process on a clean tree of its own."""
-        with self.tree(changes, extra) as folder, self.harness.warm(folder) as judge:
+        with self.tree(changes, extra) as tree, self.harness.warm(tree) as judge:
             yield judge
 
     @contextmanager
@@ -114,7 +126,7 @@ class Bench:
         self, changes: Sequence[Change], screening: Screening, extra: Extra | None = None
     ) -> Iterator[ScreenedJudge]:
         """The same with a quick look first."""
-        with self.tree(changes, extra) as folder, ScreenedJudge(self.harness.warm(folder), screening) as judge:
+        with self.tree(changes, extra) as tree, ScreenedJudge(self.harness.warm(tree), screening) as judge:
             yield judge
 
     def baseline(self, ids: Sequence[str] = ()) -> tuple[TestReport, TestReport]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from planexec.core.errors import EnvironmentFailure
-from planexec.sandbox.interface import CommandResult, Limits, Mount, Sandbox
+from planexec.sandbox.interface import CommandResult, FileTree, Limits, Mount, Sandbox
 from planexec.testing import records as reading
 from planexec.testing.interpreter import Interpreter
 from planexec.testing.layout import INSIDE_CHANNEL, INSIDE_PRIVATE, Layout, private_folder
@@ -53,7 +53,7 @@ class Harness:
         given = dict(env or {})
         self._layout = Layout(sandbox, interpreter, root, tuple(mounts), limits or Limits(), given, self._ids.project)
 
-    def run(self, tree: Path, ids: Sequence[str] = (), *, seconds: float) -> TestReport:
+    def run(self, tree: FileTree, ids: Sequence[str] = (), *, seconds: float) -> TestReport:
         """Run ``ids``, or the whole suite, in ``tree`` for at most ``seconds``.
 
         Ids that do not exist have no outcome. Raises EnvironmentFailure only when our own pytest is needed and does
@@ -61,7 +61,7 @@ class Harness:
         """
         return self._run("run", tree, ids, seconds)[0]
 
-    def collect(self, tree: Path, ids: Sequence[str] = (), *, seconds: float = COLLECT_SECONDS) -> list[str]:
+    def collect(self, tree: FileTree, ids: Sequence[str] = (), *, seconds: float = COLLECT_SECONDS) -> list[str]:
         """The ids of the tests in ``tree``. Raises EnvironmentFailure when they cannot be collected at all."""
         report, records = self._run("collect", tree, ids, seconds)
         used = self._used()
@@ -75,7 +75,7 @@ class Harness:
             raise EnvironmentFailure(f"the tests cannot be collected with {used}: {reason}", other)
         return report.collected
 
-    def trace(self, tree: Path, ids: Sequence[str], *, watch: Sequence[str] = (), seconds: float) -> TraceReport:
+    def trace(self, tree: FileTree, ids: Sequence[str], *, watch: Sequence[str] = (), seconds: float) -> TraceReport:
         """Run ``ids`` with every line of the project recorded; ``watch`` holds reprs of values to look out for."""
         report, records = self._run("trace", tree, ids, seconds, watch=watch)
         found = records.of("trace")
@@ -88,11 +88,11 @@ class Harness:
             sightings=msgspec.convert(data.get("sightings", []), list[Sighting]),
         )
 
-    def warm(self, tree: Path) -> WarmJudge:
+    def warm(self, tree: FileTree) -> WarmJudge:
         """A judge of many candidates (context manager). ``tree`` is rewritten by it: give it a private copy."""
         return WarmJudge(self._layout, tree)
 
-    def command(self, tree: Path, argv: Sequence[str], *, seconds: float) -> CommandResult:
+    def command(self, tree: FileTree, argv: Sequence[str], *, seconds: float) -> CommandResult:
         """Run a program in ``tree`` with the environment that tests have, for at most ``seconds``."""
         layout = self._layout
         with private_folder() as private:
@@ -119,13 +119,17 @@ class Harness:
         """The names of what is added to the environment."""
         return sorted(self._layout.env)
 
+    def layers(self, folder: Path) -> bool:
+        """Whether trees in ``folder`` may be changes over another tree, instead of whole ones."""
+        return self._layout.layers(folder)
+
     @property
     def sandbox(self) -> Sandbox:
         """Where everything of the target runs."""
         return self._layout.sandbox
 
     def _run(
-        self, mode: str, tree: Path, ids: Sequence[str], seconds: float, *, watch: Sequence[str] = ()
+        self, mode: str, tree: FileTree, ids: Sequence[str], seconds: float, *, watch: Sequence[str] = ()
     ) -> tuple[TestReport, Records]:
         layout, key, canary = self._layout, secrets.token_bytes(32), canary_name()
         with private_folder() as private:

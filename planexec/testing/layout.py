@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planexec.sandbox.interface import Command, Limits, Mount, Sandbox
+from planexec.sandbox.interface import Command, FileTree, Layered, Limits, Mount, Sandbox
 from planexec.testing.interpreter import Interpreter
 from planexec.workspace.leftovers import TESTS, in_use
 
@@ -21,6 +21,7 @@ INSIDE_TARGET = INSIDE / "target"
 INSIDE_CHANNEL = INSIDE / "channel"
 INSIDE_PRIVATE = INSIDE / "private"
 INSIDE_BACKUP = INSIDE / "backup"
+INSIDE_TOUCHED = INSIDE / "touched"
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,21 @@ class Layout:
     env: Mapping[str, str] = field(default_factory=dict)
     project: str = ""
 
-    def mounts_for(self, tree: Path, private: Path, *more: Mount) -> list[Mount]:
+    def layers(self, folder: Path) -> bool:
+        """Whether trees in ``folder`` may be layered ones, of which one command cannot have two mounts."""
+        return self.sandbox.layers(folder) and self.root == self.root.resolve()
+
+    def mounts_for(self, tree: FileTree, private: Path, *more: Mount) -> list[Mount]:
         """Interpreter, then the tree at the repository's path, then what lies below that path, then our own."""
         given = [*self.interpreter.mounts(), *self.mounts]
         roots = list(dict.fromkeys([self.root, self.root.resolve()])) if self.sandbox.remaps else [self.root]
         outside = [each for each in given if not any(each.target.is_relative_to(root) for root in roots)]
         covered = {each.target for each in self.mounts}
         inside = [each for each in self.interpreter.mounts() if self._belongs_below(each, covered)]
-        trees = [Mount(tree, root, writable=True) for root in roots]
+        if isinstance(tree, Layered):
+            trees = [tree.mount(self.root, writable=True)]
+        else:
+            trees = [Mount(tree, root, writable=True) for root in roots]
         below = [each for each in self.mounts if each not in outside]
         ours = [
             Mount(TARGET, INSIDE_TARGET),
@@ -107,6 +115,14 @@ class Layout:
     def own_pytest(self, mounts: Sequence[Mount]) -> dict[str, str]:
         """Where the packages of our own pytest are seen, for a target that has none."""
         return {name: str(self.sandbox.locate(path, mounts)) for name, path in self.interpreter.own_pytest().items()}
+
+
+def skipped(layout: Layout) -> list[str]:
+    """Places in the tree that something else is mounted over."""
+    root = layout.root
+    mounts = [*layout.mounts, *layout.interpreter.mounts()]
+    below = [each.target for each in mounts if each.target != root and each.target.is_relative_to(root)]
+    return sorted({each.relative_to(root).as_posix() for each in below})
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
+from planexec.testing.judgedtree import JudgedTree
 from planexec.testing.layout import private_folder
 from planexec.testing.outcomes import Judgement
 from planexec.testing.warmjudge import WarmJudge
@@ -48,13 +49,15 @@ class ScreenedJudge:
         self._canary = "test_" + secrets.token_hex(8)
         self._stack = ExitStack()
         self._process: WarmProcess | None = None
+        self._judged: JudgedTree
         self._usable: bool | None = None
         self._crashes = 0
 
     def __enter__(self) -> ScreenedJudge:
         self._stack.enter_context(self._warm)
         private = self._stack.enter_context(private_folder())
-        self._process = WarmProcess(self._warm.layout, self._warm.tree, self._warm.backup, private)
+        self._judged = self._warm.judged.second()
+        self._process = WarmProcess(self._warm.layout, self._judged, private)
         return self
 
     def __exit__(
@@ -116,7 +119,7 @@ class ScreenedJudge:
         if answer is None or "exit" not in answer:
             self._crashes += 1
             self._process.end()
-            self._warm.put_back()
+            self._judged.put_back()
             self._usable = self._crashes < MOST_CRASHES and self._start()
             return None
         return question.judgement(answer)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any
 
 from planexec.core.errors import EnvironmentFailure
+from planexec.sandbox.interface import FileTree
+from planexec.testing.judgedtree import JudgedTree, judged
 from planexec.testing.layout import Layout, private_folder
 from planexec.testing.outcomes import Judgement
 from planexec.testing.testids import IdTranslator
-from planexec.testing.warmprocess import Question, WarmProcess, skipped
+from planexec.testing.warmprocess import Question, WarmProcess
 
 START_SECONDS = 60.0
 
@@ -26,11 +26,11 @@ class WarmJudge:
     unchanged tree, which tells which third-party modules to load in advance.
     """
 
-    def __init__(self, layout: Layout, tree: Path) -> None:
+    def __init__(self, layout: Layout, tree: FileTree) -> None:
         self.layout = layout
-        self.tree = tree
+        self.judged: JudgedTree
         self.ids = IdTranslator(layout.project)
-        self.backup = Path()
+        self._tree = tree
         self.restarts = 0
         self._stack = ExitStack()
         self._process: WarmProcess | None = None
@@ -40,17 +40,8 @@ class WarmJudge:
     def __enter__(self) -> WarmJudge:
         try:
             private = self._stack.enter_context(private_folder())
-            for cache in self.tree.rglob("__pycache__"):
-                shutil.rmtree(cache, ignore_errors=True)
-            left_out = {str(self.tree / path) for path in skipped(self.layout)}
-            self.backup = private / "backup"
-            shutil.copytree(
-                self.tree,
-                self.backup,
-                symlinks=True,
-                ignore=lambda folder, names: [name for name in names if str(Path(folder) / name) in left_out],
-            )
-            self._process = WarmProcess(self.layout, self.tree, self.backup, private)
+            self.judged = judged(self.layout, self._tree, private / "backup")
+            self._process = WarmProcess(self.layout, self.judged, private)
         except BaseException:
             self._stack.close()
             raise
@@ -102,14 +93,5 @@ class WarmJudge:
         if self._process is not None:
             self._process.end()
         self._running = False
-        self.put_back()
+        self.judged.put_back()
         self._started()
-
-    def put_back(self) -> None:
-        """Make the tree what it was: a candidate may have ended the process before it did so."""
-        left_out = skipped(self.layout)
-        for entry in self.tree.iterdir():
-            if any(PurePosixPath(path).parts[0] == entry.name for path in left_out):
-                continue
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-        shutil.copytree(self.backup, self.tree, symlinks=True, dirs_exist_ok=True)

@@ -13,7 +13,8 @@ from typing import Any
 from planexec.core.errors import EnvironmentFailure, SafetyViolation
 from planexec.sandbox.interface import MIB, Limits, Mount, Session
 from planexec.testing import records as reading
-from planexec.testing.layout import INSIDE_BACKUP, INSIDE_PRIVATE, Layout
+from planexec.testing.judgedtree import JudgedTree
+from planexec.testing.layout import INSIDE_BACKUP, INSIDE_PRIVATE, INSIDE_TOUCHED, Layout, skipped
 from planexec.testing.outcomes import Judgement
 from planexec.testing.testids import IdTranslator
 
@@ -29,10 +30,10 @@ SINGLE_THREADED = {
 
 
 class WarmProcess:
-    """One such process over ``tree``, rewritten and put back from ``backup``; ``private`` is a folder of its own."""
+    """One such process over ``tree``, which it rewrites and puts back; ``private`` is a folder of its own."""
 
-    def __init__(self, layout: Layout, tree: Path, backup: Path, private: Path) -> None:
-        self._layout, self._tree, self._backup, self._private = layout, tree, backup, private
+    def __init__(self, layout: Layout, tree: JudgedTree, private: Path) -> None:
+        self._layout, self._tree, self._private = layout, tree, private
         self._session: Session | None = None
 
     def start(self, words: Sequence[str], seconds: float, **more: Any) -> str:
@@ -40,7 +41,7 @@ class WarmProcess:
         ``seconds``, in one line; empty when it does.
         """
         layout = self._layout
-        mounts = layout.mounts_for(self._tree, self._private, Mount(self._backup, INSIDE_BACKUP))
+        mounts = layout.mounts_for(self._tree.tree, self._private, *self._tree.mounts())
         command = layout.command(mounts, words=words, seconds=LIFE_SECONDS)
         limits = Limits(LIFE_SECONDS, None, layout.limits.file_bytes, LINE_BYTES)
         env = {**command.env, **SINGLE_THREADED}
@@ -67,6 +68,7 @@ class WarmProcess:
             "project": layout.project,
             "pytest": layout.own_pytest(mounts),
             "backup": str(layout.sandbox.locate(INSIDE_BACKUP, mounts)),
+            "touched": str(INSIDE_TOUCHED) if any(each.target == INSIDE_TOUCHED for each in mounts) else "",
             "cache": str(inner / "cache"),
             "private": str(inner / "tmp"),
             "bytecode": str(inner / "bytecode"),
@@ -95,14 +97,6 @@ class WarmProcess:
         if self._session is not None:
             self._session.close()
             self._session = None
-
-
-def skipped(layout: Layout) -> list[str]:
-    """Places in the tree that something else is mounted over."""
-    root = layout.root
-    mounts = [*layout.mounts, *layout.interpreter.mounts()]
-    below = [each.target for each in mounts if each.target != root and each.target.is_relative_to(root)]
-    return sorted({each.relative_to(root).as_posix() for each in below})
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import msgspec
 
 from planexec.core.errors import EnvironmentFailure, JournalError, UsageError
 from planexec.journal.artifacts import ArtifactStore, sync_folder
-from planexec.sandbox.interface import Mount
+from planexec.sandbox.interface import Layered, Mount
 from planexec.workspace.copying import Copied, copy_tree
 from planexec.workspace.entries import (
     GIT_FOLDER,
@@ -33,11 +33,12 @@ from planexec.workspace.entries import (
     remove,
 )
 from planexec.workspace.ignored import find_mounts
+from planexec.workspace.kept import MEMORY, OWNER, PRISTINE, SCRATCH, give_back, take
+from planexec.workspace.layers import Files, make_layer
 from planexec.workspace.manifest import Manifest, restore, scan
 from planexec.workspace.repository import Repository
 
 _RECORD = "workspace.json"
-_OWNER = "owner"
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -68,12 +69,12 @@ class Workspace:
     @property
     def pristine(self) -> Path:
         """The tree as it was when the run began. Nothing is ever executed in it."""
-        return self.folder / "pristine"
+        return self.folder / PRISTINE
 
     @property
     def scratch(self) -> Path:
         """The tree that tools work on."""
-        return self.folder / "scratch"
+        return self.folder / SCRATCH
 
     @classmethod
     def create(
@@ -88,19 +89,26 @@ class Workspace:
         folder = _run_folder(cache, run_id)
         with _explained(folder):
             discard_folder(folder)
-            folder.mkdir(parents=True, mode=0o700)
+            memory = take(cache, repository.root, folder)
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
             _own(folder, store)
             mounts = find_mounts(repository.root, repository.ignored(), repository.tracked())
             own = set(_inside(repository.root, (cache, store.folder, store.folder.parent)))
             mounts = [path for path in mounts if not _meets(path, own)]
             skip = {*mounts, *own, *hidden}
-            first = copy_tree(repository.root, folder / "pristine", skip)
+            pristine, scratch = folder / PRISTINE, folder / SCRATCH
+            first = copy_tree(repository.root, pristine, skip, memory)
             for path in mounts:
-                _mount_point(folder / "pristine", path, (repository.root / path).is_dir())
-            base = _with_left_out(scan(folder / "pristine", store), first)  # flushes: before there is more to flush
-            copy_tree(folder / "pristine", folder / "scratch", ())
-            for tree in ("pristine", "scratch"):
-                (folder / tree / GIT_FOLDER).mkdir()
+                _mount_point(pristine, path, (repository.root / path).is_dir())
+            # Flushes: before there is more to flush.
+            base = _with_left_out(scan(pristine, store, memory.copies), first)
+            (pristine / GIT_FOLDER).mkdir()
+            if scratch.is_dir():  # kept, and written by a former run
+                restore(scratch, base, store)
+            else:
+                copy_tree(pristine, scratch, ())
+                (scratch / GIT_FOLDER).mkdir()
+            memory.write(folder, base.entries)
             return cls._record(folder, store, repository.root, base, mounts)
 
     @classmethod
@@ -118,7 +126,7 @@ class Workspace:
             ) from error
         with _explained(folder):
             for entry in sorted(folder.iterdir()):
-                if entry.name not in ("pristine", "scratch", _RECORD, _OWNER):
+                if entry.name not in (PRISTINE, SCRATCH, _RECORD, OWNER, MEMORY):
                     discard_folder(entry)
         return cls._from_record(folder, store, key)
 
@@ -131,7 +139,7 @@ class Workspace:
         folder = _run_folder(cache, run_id)
         with _explained(folder):
             discard_folder(folder)
-            for tree in ("pristine", "scratch"):
+            for tree in (PRISTINE, SCRATCH):
                 (folder / tree / GIT_FOLDER).mkdir(parents=True)
             _own(folder, store)
             workspace = cls._from_record(folder, store, key)
@@ -157,8 +165,30 @@ class Workspace:
         finally:
             discard_folder(place)
 
-    def discard(self) -> None:
-        """Remove all copies of this run. Idempotent."""
+    @contextlib.contextmanager
+    def layer(self, changes: Sequence[Change] = (), extra: Files | None = None) -> Iterator[Layered]:
+        """The same as a layer over the pristine tree, with ``extra`` files laid in; it is removed at the end.
+
+        Raises ConflictError when an extra file exists already.
+        """
+        with _explained(self.folder):
+            place = Path(tempfile.mkdtemp(prefix="clean-", dir=self.folder))
+        try:
+            with _explained(self.folder):
+                tree = make_layer(place / "tree", self.pristine, changes, self.store, extra or {})
+            yield tree
+        finally:
+            discard_folder(place)
+
+    def discard(self, *, keep: bool = False) -> None:
+        """Remove all copies of this run. Idempotent.
+
+        With ``keep`` those of a large repository are kept for the next run. Only where nothing that was executed can
+        have written to the pristine copy.
+        """
+        if keep and self.folder.is_dir():
+            with _explained(self.folder):
+                give_back(self.folder, self.folder.parent.parent, self.root)
         discard_folder(self.folder)
 
     @classmethod
@@ -210,14 +240,14 @@ def discard_folder(folder: Path) -> None:
 def owner_of(folder: Path) -> Path | None:
     """The state folder of the run whose copies lie in ``folder``; None where nothing says so."""
     try:
-        return Path(os.fsdecode((folder / _OWNER).read_bytes()))
+        return Path(os.fsdecode((folder / OWNER).read_bytes()))
     except OSError:
         return None
 
 
 def _own(folder: Path, store: ArtifactStore) -> None:
     """Say first of all whose copies these are: a kill may come at any time."""
-    (folder / _OWNER).write_bytes(os.fsencode(store.folder.parent.resolve()))
+    (folder / OWNER).write_bytes(os.fsencode(store.folder.parent.resolve()))
 
 
 def _run_folder(cache: Path, run_id: str) -> Path:

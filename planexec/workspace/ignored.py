@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from planexec.core.errors import SafetyViolation
 from planexec.workspace.entries import is_cache, is_git_name, opened, opened_below, parent_of
@@ -37,9 +37,20 @@ def find_mounts(root: Path, ignored: Iterable[str], tracked: Sequence[str]) -> l
     with opened(root) as descriptor:
         for path in sorted(ignored):
             found += _of_entry(descriptor, root, path)
-        held = {str(above) for path in tracked for above in PurePosixPath(path).parents} - {"."}
+        held = _folders_of(tracked)
         found += [path for path in _untracked_environments(descriptor, held) if path not in found]
     return _outermost(found)
+
+
+def _folders_of(paths: Sequence[str]) -> set[str]:
+    """Every folder above one of ``paths``, but for the top."""
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return found
 
 
 def _of_entry(descriptor: int, root: Path, path: str) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from planexec.journal.journal import FILE_NAME
 from planexec.journal.runlog import RunLock
+from planexec.workspace import kept
 from planexec.workspace.copies import discard_folder, owner_of
 
 TESTS = "planexec-tests-"
@@ -59,6 +60,17 @@ def copies(cache: Path, state: Path, known: set[str]) -> Iterator[Leftover]:
             yield Leftover("copy", folder.name, folder, lambda name=folder.name: _run_held(state, name))  # type: ignore[misc]
         elif owner is not None and not (owner / FILE_NAME).exists():
             yield Leftover("copy", folder.name, folder, _free)
+
+
+def kept_copies(cache: Path, here: Path) -> Iterator[Leftover]:
+    """The copies that the next run of the repository at ``here`` would begin with, and those of repositories that are
+    gone.
+    """
+    for folder in _folders(cache / kept.FOLDER):
+        root = kept.root_of(folder)
+        if root is None or root == here or not root.exists():
+            name = str(root or folder.name)
+            yield Leftover("kept copy", name, folder, lambda folder=folder: kept.alone(folder.parent))  # type: ignore[misc]
 
 
 def temporary(root: Path | None = None) -> Iterator[Leftover]:

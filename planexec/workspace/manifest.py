@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-import time
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,12 +34,12 @@ from planexec.workspace.entries import (
     remove,
     unlock,
 )
+from planexec.workspace.scancache import ScanCache
 
 __all__ = ["Change", "Entry", "Manifest", "ScanCache", "changes", "restore", "scan"]
 
+_SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 _DEEPEST = 200  # levels of folders; deeper ones are left out (each level holds a descriptor)
-_SETTLED_NS = 100_000_000  # a file must be this old for its times to prove anything: ten ticks of a slow kernel
-_Fingerprint = tuple[int, int, int, int, int]
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -57,27 +57,6 @@ class Manifest(msgspec.Struct, frozen=True):
     def decode(cls, data: bytes) -> Manifest:
         """What ``encode`` wrote. Raises ValueError for anything else."""
         return msgspec.convert(json.loads(data), cls)
-
-
-class ScanCache:
-    """Digests that a former scan of the same tree found, valid while size, times, inode and mode stay.
-
-    The change time cannot be set back by a program, so a file that was rewritten is always read again.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[_Fingerprint, str]] = {}
-
-    def get(self, path: str, status: os.stat_result) -> str | None:
-        """The digest of ``path`` if it has not changed since ``put``."""
-        fingerprint, digest = self._known.get(path, (None, None))
-        return digest if fingerprint == _fingerprint(status) else None
-
-    def put(self, path: str, before: os.stat_result, after: os.stat_result, digest: str) -> None:
-        """Remember a digest, if the file stood still while it was read and for a while before."""
-        young = before.st_ctime_ns > time.time_ns() - _SETTLED_NS
-        if not young and _fingerprint(before) == _fingerprint(after):
-            self._known[path] = (_fingerprint(before), digest)
 
 
 def scan(tree: Path, store: ArtifactStore, cache: ScanCache | None = None) -> Manifest:
@@ -107,21 +86,18 @@ def restore(tree: Path, manifest: Manifest, store: ArtifactStore, cache: ScanCac
     wanted: dict[str, Entry | None] = {folder: None for path in manifest.entries for folder in _above(path)}
     wanted |= {above: None for folder in manifest.folders for above in (*_above(folder), folder)}
     wanted |= manifest.entries
+    right: set[str] = set()
     with opened(tree) as root:
-        _strip(root, "", wanted, cache)
+        _strip(root, "", wanted, cache, right)
         with contextlib.suppress(FileExistsError):
             os.mkdir(GIT_FOLDER, dir_fd=root)
         for path in sorted(manifest.folders):
             with parent_of(root, f"{path}/x", create=True):
                 pass
-        for path, entry in sorted(manifest.entries.items()):
+        for path in sorted(manifest.entries.keys() - right):
+            entry = manifest.entries[path]
             with parent_of(root, path, create=True) as (folder, name):
-                if not _exists(folder, name):
-                    put_file(folder, name, store.get(entry.digest), entry.mode)
-
-
-def _fingerprint(status: os.stat_result) -> _Fingerprint:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
+                put_file(folder, name, store.get(entry.digest), entry.mode)
 
 
 class _Scan:
@@ -172,8 +148,13 @@ class _Scan:
             return Entry(git_mode(before.st_mode), digest, size)
 
 
-def _strip(descriptor: int, prefix: str, wanted: dict[str, Entry | None], cache: ScanCache | None) -> None:
-    """Remove everything that is not wanted or is not as wanted. ``wanted``: path to entry, None for a folder."""
+def _strip(
+    descriptor: int, prefix: str, wanted: dict[str, Entry | None], cache: ScanCache | None, right: set[str]
+) -> None:
+    """Remove everything that is not wanted or is not as wanted; what is as wanted is added to ``right``.
+
+    ``wanted``: path to entry, None for a folder.
+    """
     with os.scandir(descriptor) as found:
         items = list(found)
     for item in items:
@@ -187,8 +168,10 @@ def _strip(descriptor: int, prefix: str, wanted: dict[str, Entry | None], cache:
         if entry is None and item.is_dir(follow_symlinks=False):
             unlock(descriptor, item.name)
             with opened_below(descriptor, item.name) as below:
-                _strip(below, path + "/", wanted, cache)
-        elif entry is None or not _is_right(descriptor, item, path, entry, cache):
+                _strip(below, path + "/", wanted, cache, right)
+        elif entry is not None and _is_right(descriptor, item, path, entry, cache):
+            right.add(path)
+        else:
             remove(descriptor, item.name)
 
 
@@ -200,7 +183,7 @@ def _is_right(descriptor: int, item: os.DirEntry[str], path: str, entry: Entry, 
     try:
         with os.fdopen(open_file(descriptor, item.name), "rb") as stream:
             status = os.fstat(stream.fileno())
-            if git_mode(status.st_mode) != entry.mode or status.st_size != entry.size:
+            if git_mode(status.st_mode) != entry.mode or status.st_size != entry.size or status.st_mode & _SPECIAL:
                 return False
             if cache is not None and cache.get(path, status) == entry.digest:
                 return True
@@ -222,11 +205,3 @@ def _is_empty_folder(descriptor: int, item: os.DirEntry[str]) -> bool:
 def _above(path: str) -> Sequence[str]:
     parts = path.split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
-
-
-def _exists(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from planexec.core.errors import ConflictError
+from planexec.sandbox.interface import Layered
 from planexec.testing.bench import Bench, select
 
 from ..projects import FAULT, FIX, RED, SHOP, candidate, edit, make_bench
@@ -24,12 +25,23 @@ def test_quick():
 
 def test_a_clean_tree_has_the_changes_and_the_host_s_files(bench: Bench) -> None:
     edit(bench, "shop/basket.py", FAULT, FIX)
-    with bench.tree(candidate(bench).changes, {"tests/test_more.py": b"x = 1"}) as tree:
-        assert FIX in (tree / "shop/basket.py").read_text()
-        assert (tree / "tests/test_more.py").read_bytes() == b"x = 1"
-    assert not tree.exists()
-    with pytest.raises(ConflictError, match="exists already"), bench.tree((), {"shop/basket.py": b""}):
-        pass
+    extra = {"tests/test_more.py": b"x = 1"}
+    with (
+        bench.whole_tree(candidate(bench).changes, extra) as whole,
+        bench.tree(candidate(bench).changes, extra) as tree,
+    ):
+        assert isinstance(tree, Layered) and tree.over == bench.workspace.pristine
+        for folder in (whole, tree.folder):
+            assert FIX in (folder / "shop/basket.py").read_text()
+            assert (folder / "tests/test_more.py").read_bytes() == b"x = 1"
+        shown = [
+            bench.harness.command(each, ("ls", "-R", "shop", "tests"), seconds=30).stdout for each in (whole, tree)
+        ]
+        assert shown[0] == shown[1] and b"test_more.py" in shown[0]
+    assert not whole.exists() and not tree.folder.exists()
+    for make in (bench.tree, bench.whole_tree):
+        with pytest.raises(ConflictError, match="exists already"), make((), {"shop/basket.py": b""}):
+            pass
 
 
 def test_the_base_is_run_twice_and_once_for_all(shared_bench: Bench) -> None:

@@ -43,7 +43,7 @@ class Forks:
         self.setup = setup
         self.source = source
         self._sink = sink
-        self._tree = Tree(root, setup["backup"], setup["skipped"])
+        self._tree = Tree(root, setup["backup"], setup["skipped"], setup.get("touched", ""))
         self._shared = contents(setup["shared"])
 
     def start(self) -> None:
