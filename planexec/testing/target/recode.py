@@ -2,8 +2,7 @@
 
 It does where the change is inside of functions that did not run while the project was imported and collected, and
 where neither defaults nor free variables change (those belong to the function object, not to its code). Everything
-else is declined. See "Speed of judging one candidate" for why: a fork and an exchange take a twentieth of the time of
-a fresh import.
+else is declined. A fork and an exchange take a small part of the time that importing the project anew takes.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .places import Project
+from .snippets import SourceFile
 
 OPTIMIZED = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of modules and classes
 Key = Tuple[str, int, str]
@@ -33,7 +33,7 @@ class Functions:
         self._project = project
         self._ran: Dict[str, Set[int]] = {path: set(lines) for path, lines in ran.items()}
         self._live: Dict[Key, List[FunctionType]] = {}
-        self._compiled: Dict[str, Optional[CodeType]] = {}
+        self._sources: Dict[str, SourceFile] = {}
         for each in gc.get_objects():
             if type(each) is FunctionType:
                 path = project.relative(each.__code__.co_filename)
@@ -45,13 +45,17 @@ class Functions:
 
         An empty list says that the file is not loaded yet: then the file alone decides.
         """
-        if path not in self._compiled:
-            self._compiled[path] = _compiled(self._place(path), self._before(path))
-        old, new = self._compiled[path], _compiled(self._place(path), content)
-        if old is None or new is None:
-            return None
         if not self._is_loaded(path):
             return []
+        if path not in self._sources:
+            self._sources[path] = SourceFile(self._before(path))
+        source = self._sources[path]
+        texts = source.around(content)
+        if texts is None:
+            return None
+        old, new = (_compiled(self._place(path), each, source.flags) for each in texts)
+        if old is None or new is None:
+            return None
         found: List[Exchange] = []
         return found if self._compare(path, old, new, found, reachable=False) and found else None
 
@@ -104,11 +108,11 @@ def _key(path: str, code: CodeType) -> Key:
     return path, code.co_firstlineno, code.co_name
 
 
-def _compiled(place: str, content: bytes) -> Optional[CodeType]:
+def _compiled(place: str, content: bytes, flags: int) -> Optional[CodeType]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found: CodeType = compile(content, place, "exec", dont_inherit=True)
+            found: CodeType = compile(content, place, "exec", flags=flags, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
             return None
         return found
