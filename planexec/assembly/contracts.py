@@ -79,6 +79,9 @@ def repository_ids(tests: Sequence[str], start: Path) -> list[str]:
     found = []
     for test in tests:
         file, sign, rest = test.partition("::")
+        if not file:
+            found.append(test)  # the contract says what is wrong with it
+            continue
         places = [_normal(base / file, root) for base in bases]
         place = next((each for each in places if each.exists()), places[0] if ".." in Path(file).parts else root / file)
         if not place.is_relative_to(root):

@@ -33,7 +33,7 @@ from planexec.workspace.gitcommand import git, program
 from planexec.workspace.gitview import synthesise
 from planexec.workspace.projectroot import project_root
 from planexec.workspace.repository import Repository
-from planexec.workspace.state import state_folder
+from planexec.workspace.where import Where
 
 SHOWN_DIRTY = 10
 Document = dict[str, Any]
@@ -43,7 +43,7 @@ Document = dict[str, Any]
 class Questions:
     """What a person asks with: a folder of the repository, the interpreter, the sandbox, whether to run the tests."""
 
-    repo: Path
+    where: Where
     env: dict[str, str]
     python: str | None = None
     sandbox: str = "auto"
@@ -119,8 +119,8 @@ class _Doctor:
     def repository(self) -> Document:
         """Root, commit, uncommitted files, special forms, project root."""
         self.progress("looking at the repository")
-        self._repository = repository = Repository.open(self.questions.repo)
-        self._project = project_root(self.questions.repo, repository.root)
+        self._repository = repository = Repository.open(self.questions.where.repo)
+        self._project = project_root(self.questions.where.repo, repository.root)
         dirty = repository.dirty()
         if dirty:
             self.advice.append(f"{len(dirty)} uncommitted files, the first '{dirty[0]}': commit or stash them first")
@@ -131,7 +131,7 @@ class _Doctor:
 
     def state(self) -> Document:
         """Where journals go, and whether they can: tried with one that is removed again."""
-        folder = state_folder(self.questions.repo)
+        folder = self.questions.where.folder()
         try:
             with tempfile.TemporaryDirectory(prefix="planexec-doctor-", dir=folder.parent) as probe:
                 Journal.open(Path(probe)).close()
@@ -143,7 +143,7 @@ class _Doctor:
     def interpreters(self) -> Document:
         """Every rule, what it named, and what came of it."""
         self.progress("looking for the interpreter")
-        root = self._repository.root if self._repository else self.questions.repo.resolve()
+        root = self._repository.root if self._repository else self.questions.where.repo.resolve()
         around = Surroundings(
             root, root / self._project, self.questions.env, self.questions.python,
             user_configuration().python or None,

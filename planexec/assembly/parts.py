@@ -9,7 +9,6 @@ import difflib
 import os
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,27 +18,22 @@ from typing import TypeVar
 
 import platformdirs
 
-from planexec import __version__
 from planexec.assembly.configuration import Configuration, user_configuration, variables
-from planexec.assembly.contracts import contract_files, kept_contract, preflight, root_for
+from planexec.assembly.contracts import contract_files, kept_contract, root_for
 from planexec.controller.loop import Controller
 from planexec.controller.steps import StepRunner
-from planexec.core import events as e
-from planexec.core.contract import RELATED_TESTS, Contract
+from planexec.core.contract import Contract
 from planexec.core.errors import ConflictError, EnvironmentFailure, UsageError
-from planexec.core.example import default_file
-from planexec.core.plan import Proposal
 from planexec.core.roles import Executor, Planner
-from planexec.core.rules import validate_plan
-from planexec.core.state import BUDGET, RUNNING, SUCCEEDED, RunState
+from planexec.core.state import RUNNING, SUCCEEDED, RunState
 from planexec.executors.workflow import WorkflowExecutor
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
 from planexec.journal.runlog import RunLock, RunLog, events_of, resolve, seconds_worked
-from planexec.planners.workflow import REGRESSION_FILE, WorkflowPlanner
+from planexec.planners.workflow import WorkflowPlanner
 from planexec.sandbox.choose import choose
 from planexec.sandbox.interface import Sandbox
-from planexec.testing.bench import Bench, flaky
+from planexec.testing.bench import Bench
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
 from planexec.tools.toolbox import Toolbox
@@ -145,10 +139,10 @@ def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterato
             "check that commit out, or start a new run",
         )
     contract = kept_contract(state, ArtifactStore(folder / "artifacts"))
-    chosen = state.settings
+    kept = state.settings
     settings = Settings(
-        where, chosen["planner"], chosen["executor"], chosen[SANDBOX], chosen[PYTHON], chosen["mode"] == DRY_RUN,
-        chosen["mode"] == APPLY, project=chosen.get(PROJECT, ""),
+        where, kept["planner"], kept["executor"], kept[SANDBOX], kept[PYTHON], kept["mode"] == DRY_RUN,
+        kept["mode"] == APPLY, project=kept.get(PROJECT, ""),
     )  # fmt: skip
     place = _place(contract, settings, repository)
     with _locked(place, state.run_id) as log:
@@ -169,14 +163,6 @@ def _instead(state: RunState, where: Where) -> str:
         return f"{where.command('apply', state.run_id, '--branch', branch)} commits its patch"
     waits = mode != BRANCH and state.apply != "finished"
     return f"{where.command('apply', state.run_id)} applies its patch" if waits else "start a new run"
-
-
-def take_up(run: Run) -> None:
-    """Put the scratch tree back to what the journal says, and write that the run goes on."""
-    run.controller.steps.restore(run.log.state.snapshot)
-    run.log.record(e.RunResumed(__version__))
-    if not run.log.state.baseline:
-        _measure(run)
 
 
 def _copies_of(state: RunState, store: ArtifactStore) -> Workspace:
@@ -211,7 +197,9 @@ def _place(contract: Contract, settings: Settings, repository: Repository) -> _P
         contract=contract.environment.python or None, own_first=own,
     )  # fmt: skip
     folder = settings.where.claim()
-    if any(folder.is_relative_to(mount.source) for mount in interpreter.mounts()):
+    # What lies in the repository is under the tree and the git folder that tests see there, editable sources too.
+    outside = not folder.is_relative_to(root)
+    if outside and any(folder.is_relative_to(mount.source) for mount in interpreter.mounts()):
         raise UsageError(f"the state folder {folder} can be read by the tests", "choose another --state-dir")
     store = ArtifactStore(folder / "artifacts")
     return _Place(repository, sandbox, interpreter, folder, store, project, configuration)
@@ -258,77 +246,13 @@ def _assembled(
     bench = Bench(workspace, harness, place.store, contract.limits.suite_seconds)
     deadline = time.monotonic() + seconds
     steps = StepRunner(
-        contract, log, _chosen(EXECUTORS, settings.executor, "executor")(), Toolbox.standard(), bench,
+        contract, log, chosen(EXECUTORS, settings.executor, "executor")(), Toolbox.standard(), bench,
         Registry.of(contract), lambda: deadline - time.monotonic(), progress,
     )  # fmt: skip
-    controller = Controller(contract, log, _chosen(PLANNERS, settings.planner, "planner")(), steps, progress)
+    controller = Controller(contract, log, chosen(PLANNERS, settings.planner, "planner")(), steps, progress)
     return Run(
         controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox, settings.where
     )  # fmt: skip
-
-
-def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
-    """Check that the tests can be run at all, then write the run's first event."""
-    steps = run.controller.steps
-    tests = preflight(steps.bench, contract)
-    base = run.workspace.base
-    check = contract.reproduction
-    chosen = {
-        "planner": run.controller.planner.name,
-        "executor": steps.executor.name,
-        "mechanism": "fixed workflow with search: no model is configured",
-        "sandbox": run.sandbox.describe(),
-        "interpreter": f"{run.interpreter.executable} ({run.interpreter.source})",
-        "python": ".".join(map(str, run.interpreter.version)),
-        PROJECT: steps.bench.project,
-        "tests": str(len(tests)),
-        "pass_env": ", ".join(steps.bench.harness.variables),
-        PYTHON: str(run.interpreter.executable),
-        SANDBOX: run.sandbox.name,
-        "mode": settings.mode,
-        "branch": settings.branch,
-        BUDGET: f"{settings.budget or contract.limits.repair_seconds:g}",
-        "planexec": __version__,
-        REGRESSION_FILE: default_file(check, base.entries, steps.bench.project)
-        if check and check.arguments.example
-        else "",
-    }
-    run.log.record(
-        e.RunStarted(
-            run_id=run.log.run_id,
-            goal=contract.goal,
-            contract=run.store.put(text.encode()),
-            contract_digest=contract.digest,
-            scope=contract.scope.label(),
-            required_checks=contract.required_checks,
-            replan_budget=contract.limits.replan_budget,
-            corrections=contract.limits.corrections,
-            actions_per_step=contract.limits.actions_per_step,
-            base={
-                "commit": run.repository.head,
-                "repository": str(run.repository.root),
-                "workspace": run.workspace.key,
-            },
-            settings=chosen,
-            snapshot=run.store.put(base.encode()),
-            contract_files={name: run.store.put(content) for name, content in contract.files.items()},
-            dirty=run.dirty,
-        )
-    )
-    _measure(run)
-
-
-def _measure(run: Run) -> None:
-    """Tell how the whole suite does on the base, where a check will ask for that anyway: the two runs are kept."""
-    steps = run.controller.steps
-    checks = steps.contract.checks.values()
-    if not any(check.kind == RELATED_TESTS and not check.arguments.tests for check in checks):
-        return
-    steps.progress("running the suite twice on the base")
-    first, second = steps.bench.baseline()
-    counts: Counter[str] = Counter(outcome.status for outcome in first.outcomes.values())
-    problem = first.distrust or second.distrust
-    run.log.record(e.BaseMeasured(dict(counts), round(first.seconds, 3), tuple(flaky(first, second)), problem))
 
 
 def uncommitted(repository: Repository, own: Collection[str]) -> tuple[str, ...]:
@@ -347,25 +271,6 @@ def refuse_dirty(dirty: Sequence[str]) -> None:
         )
 
 
-def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]]:
-    """The first plan and what the rules say of it; nothing is run and nothing is written."""
-    repository = Repository.open(settings.where.repo)
-    planner = _chosen(PLANNERS, settings.planner, "planner")()
-    check = contract.reproduction
-    project = root_for(contract, settings.where.repo, repository.root)
-    file = default_file(check, repository.tracked(), project) if check and check.arguments.example else ""
-    state = RunState(
-        goal=contract.goal, scope=contract.scope.label(), required_checks=contract.required_checks,
-        settings={REGRESSION_FILE: file}, replans_left=contract.limits.replan_budget,
-    )  # fmt: skip
-    proposal = planner.propose(contract, state)
-    if proposal is None:
-        raise UsageError(
-            "the planner has no plan for this contract", "add a reproduction or a check that is bound to tests"
-        )
-    return proposal, validate_plan(proposal, state.scope, state.required_checks, Toolbox.standard().names)
-
-
 def cache_folder() -> Path:
     """Where copies are made: the user's cache folder."""
     folder = Path(platformdirs.user_cache_path("planexec"))
@@ -378,7 +283,7 @@ def cache_folder() -> Path:
     return folder
 
 
-def _chosen(known: dict[str, _T], name: str, what: str) -> _T:
+def chosen(known: dict[str, _T], name: str, what: str) -> _T:
     """``auto`` is the workflow: without a model there is nothing else to choose from."""
     name = "workflow" if name == "auto" else name
     if name not in known:

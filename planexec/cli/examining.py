@@ -13,11 +13,12 @@ from planexec.cli.render import Page, page
 from planexec.cli.text import clean
 from planexec.core.errors import EnvironmentFailure
 from planexec.testing.discovery import named_here
+from planexec.workspace.where import Where
 
 
-def doctor(repo: Path, python: str | None, sandbox: str, tests: bool, as_json: bool) -> int:
+def doctor(where: Where, python: str | None, sandbox: str, tests: bool, as_json: bool) -> int:
     """Exit code 0 when planexec can work here, else that of the environment."""
-    questions = Questions(repo, dict(os.environ), named_here(python, Path()), sandbox, tests)
+    questions = Questions(where, dict(os.environ), named_here(python, Path()), sandbox, tests)
     document = examine(questions, _tell)
     if as_json:
         write_json(document)

@@ -14,10 +14,8 @@ from planexec.cli.text import clean
 from planexec.core import events as e
 from planexec.core import wire
 from planexec.core.durations import told as duration
-from planexec.core.state import BUDGET
+from planexec.core.state import BUDGET, SEARCH
 from planexec.journal.chain import Stored
-
-SEARCH = "repair"
 
 
 class Narrator:

@@ -13,6 +13,22 @@ from typing import Annotated, Optional
 
 import typer
 
+from planexec.cli.options import (
+    Apply,
+    Branch,
+    Budget,
+    DryRun,
+    Events,
+    Executor,
+    IncludeDirty,
+    Json,
+    Planner,
+    Python,
+    Repo,
+    RunId,
+    Sandbox,
+    StateDir,
+)
 from planexec.core import interrupts
 from planexec.core.errors import EnvironmentFailure, PlanexecError
 from planexec.workspace.where import Where
@@ -26,50 +42,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-Repo = Annotated[Path, typer.Option("--repo", help="The repository, or a folder in it.", show_default="here")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, and nothing else there.")]
-Events = Annotated[bool, typer.Option("--events", help="One JSON event a line on standard output, as it happens.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Prove, but never apply: not now, not later.")]
-Apply = Annotated[
-    bool, typer.Option("--apply/--no-apply", help="Apply a proven patch to the working tree, uncommitted.")
-]
-Planner = Annotated[str, typer.Option("--planner", help="Who plans: auto or workflow.")]
-Executor = Annotated[str, typer.Option("--executor", help="Who acts: auto or workflow.")]
-Sandbox = Annotated[
-    str, typer.Option("--sandbox", help="auto, bubblewrap, landlock, or none (runs the project's code unconfined).")
-]
-StateDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--state-dir", envvar="PLANEXEC_STATE_DIR", show_default="in the git folder",
-        help="Where the journal and the artifacts live; outside of the work tree, or ignored.",
-    ),
-]  # fmt: skip
-Branch = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--branch", help="Commit a proven patch to this new branch; the work tree stays as it is."),
-]
-IncludeDirty = Annotated[
-    bool, typer.Option("--include-dirty", help="Start from the uncommitted state; the patch is made on top of it.")
-]
-Budget = Annotated[
-    str,
-    typer.Option(
-        "--budget", metavar="SECONDS", show_default="the contract's limits.repair_seconds, which is 10m if not given",
-        help="Time for the search for a patch, all searches of the run together: seconds, or like 10m, 1h.",
-    ),
-]  # fmt: skip
-Python = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--python", show_default="environment.python, VIRTUAL_ENV, .venv or venv, python3",
-        help="The interpreter that runs the project's tests: a path, a name on the PATH, or an environment's folder.",
-    ),
-]  # fmt: skip
-RunId = Annotated[
-    str, typer.Argument(help="A run, or the beginning of its id; without one the latest.", show_default=False)
-]
 
 
 @app.command()
@@ -259,12 +231,13 @@ def doctor(
     python: Python = None,
     sandbox: Sandbox = "auto",
     tests: Annotated[bool, typer.Option("--tests/--no-tests", help="Run the whole suite twice in the sandbox.")] = True,
+    state_dir: StateDir = None,
     as_json: Json = False,
 ) -> None:
     """Say whether planexec can work on this repository: sandbox, git, interpreter, tests; and if not, why."""
     from planexec.cli import examining
 
-    _leave(lambda: examining.doctor(repo, python, sandbox, tests, as_json))
+    _leave(lambda: examining.doctor(Where(repo, state_dir), python, sandbox, tests, as_json))
 
 
 @app.callback(invoke_without_command=True)

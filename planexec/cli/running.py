@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from planexec.assembly.beginning import begin, propose, take_up
 from planexec.assembly.contracts import contract_for_tests, load_contract, repository_ids
 from planexec.assembly.parts import (
     APPLY,
@@ -16,12 +17,9 @@ from planexec.assembly.parts import (
     DRY_RUN,
     Run,
     Settings,
-    begin,
     cache_folder,
     prepared,
-    propose,
     resumed,
-    take_up,
 )
 from planexec.cli.documents import run_document
 from planexec.cli.inspecting import write_json

@@ -16,8 +16,10 @@ ENDED = frozenset({BLOCKED, FAILED, SUCCEEDED})
 VERDICTS = frozenset({PASSED, "failed", "inconclusive", "error"})
 """What a verifier may say of a check."""
 
-BUDGET = "repair_seconds"
-"""The setting of a run that says for how many seconds a patch is searched for, all searches together."""
+BUDGET, SEARCH = "repair_seconds", "repair"
+"""The setting of a run that says for how many seconds a patch is searched for, all searches together; the tool that
+searches.
+"""
 
 MAX_ATTEMPTS = 3
 """A transient failure is retried at most twice (R16)."""

@@ -13,7 +13,7 @@ from typing import Any
 from planexec.core.contract import Contract
 from planexec.core.plan import SetupCarries, Step
 from planexec.core.roles import Action, Finish, GiveUp, Observation, Reply, StepVerdict, Work
-from planexec.core.state import RunState
+from planexec.core.state import SEARCH, RunState
 
 
 class WorkflowExecutor:
@@ -59,7 +59,7 @@ def _patch(contract: Contract, state: RunState, step: Step) -> Work:
     """
     thorough = bool(state.refuted) or state.replans_left < 2
     reach = "wide" if [name for name in state.failed_with("NO_PATCH") if name != step.id] else "suspicious"
-    found = yield Action("repair", {"reach": reach})
+    found = yield Action(SEARCH, {"reach": reach})
     if not _ok(found):
         yield GiveUp(_said(found))
         return

@@ -251,7 +251,7 @@ class _Hunt:
         """Whether enough was judged since the first survivor."""
         request = self.request
         many = self.tried >= self.first_found + request.further
-        allowed = min(request.further_seconds, 10.0 + 3 * (self.found_at - self.started))
+        allowed = min(request.further_seconds, 5.0 + 3 * (self.found_at - self.started))
         return many or time.monotonic() > self.found_at + allowed
 
     def result(self) -> SearchResult:

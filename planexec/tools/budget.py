@@ -9,15 +9,12 @@ from typing import Any
 from planexec.core import events as e
 from planexec.core import wire
 from planexec.core.contract import Contract
-from planexec.core.state import BUDGET, RunState
+from planexec.core.state import BUDGET, SEARCH, RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.chain import Stored
 
 RESERVED = 0.4
 """The part of the budget that a search among suspected lines leaves for a wider one."""
-
-SEARCH = "repair"
-"""The tool that spends it."""
 
 
 def budget_of(contract: Contract, state: RunState) -> float:

@@ -71,7 +71,7 @@ def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run,
     outcomes = [outcome for name in failing for outcome in select(trace.report, name)]
     shown = [*(outcome.id for outcome in outcomes), *failing, ""]
     run = flow.Run(_first_red(outcomes) or shown[0], trace, sources, files)
-    if problem := trouble(trace.report, "the base"):
+    if problem := trouble(trace.report, "the base", failing):
         return run, [], ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
     red = {outcome.id for outcome in outcomes if outcome.status in {"failed", "error"}}
     return run, localise(trace, red, sources) if red else [], None

@@ -13,6 +13,7 @@ from planexec.core.durations import told
 from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
+from planexec.core.state import SEARCH
 from planexec.repair.explain import account, suspected
 from planexec.repair.ground import ground, left_over
 from planexec.repair.localise import Suspicion, beyond, localise
@@ -58,7 +59,7 @@ class Located:
 class Repair:
     """The search engine as a tool. It keeps its last search, for a plan that wants another survivor of it."""
 
-    name = "repair"
+    name = SEARCH
     description = "Search for a small change that makes the failing tests pass; no model is used."
     arguments: type[msgspec.Struct] = RepairArguments
     idempotent = True
@@ -77,7 +78,7 @@ class Repair:
         targets = [*(candidate.frozen.ids or target_ids(workbench.contract)), *shown]
         workbench.progress("locating the fault")
         trace = workbench.bench.trace_among(candidate.tests, targets, extra=shown)
-        if problem := trouble(trace.report, "the base"):
+        if problem := trouble(trace.report, "the base", targets):
             return ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
         failing = [o.id for name in targets for o in select(trace.report, name) if o.status in {"failed", "error"}]
         if not failing:

@@ -4,14 +4,14 @@ text of a model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from planexec.core.contract import Check, Contract
 from planexec.core.paths import is_test_path
 from planexec.core.state import Frozen
-from planexec.testing.bench import Bench
+from planexec.testing.bench import Bench, select
 from planexec.testing.outcomes import TestReport
 from planexec.workspace.manifest import Change, Manifest, changes
 
@@ -78,9 +78,13 @@ def first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def trouble(report: TestReport, where: str) -> Verdict | None:
-    """Why a report says nothing about the product: the environment, the time, or somebody tampered with it (R26)."""
-    if report.environment_problem and not report.outcomes:  # else a part of the tests can be run
+def trouble(report: TestReport, where: str, wanted: Sequence[str] = ()) -> Verdict | None:
+    """Why a report says nothing about the product: the environment, the time, or somebody tampered with it (R26).
+
+    What the environment lacks counts only when none of the ``wanted`` tests (any, without them) could be run.
+    """
+    ran = any(select(report, name) for name in wanted) if wanted else bool(report.outcomes)
+    if report.environment_problem and not ran:
         used = f"; run with {report.interpreter}" if report.interpreter else ""
         told = f"tests cannot be run on {where}: {report.environment_problem}{used}"
         return Verdict(ERROR, told, {"output": report.output})

@@ -81,7 +81,7 @@ def commit_changes(
         raise ConflictError(
             f"a filter of git stands between the tree and a commit of {filtered[0]!r}", "apply the patch to the tree"
         )
-    with repository.private() as private:
+    with repository.private(writing=True) as private:
         (private.folder / "index").unlink(missing_ok=True)
         private.git("read-tree", base)
         held = _held(private)

@@ -39,11 +39,16 @@ _CARRIED = (
 
 @dataclass(frozen=True, slots=True)
 class GitDir:
-    """A private git folder ``folder`` for the work tree ``root``, reading the objects in ``objects``."""
+    """A private git folder ``folder`` for the work tree ``root``, reading the objects in ``objects``.
+
+    What is written goes there only if ``writing``: git also writes while it reads (trees, when it expands a sparse
+    index), and that stays in the private folder.
+    """
 
     folder: Path
     root: Path
     objects: Path
+    writing: bool = False
 
     def git(
         self,
@@ -57,9 +62,11 @@ class GitDir:
             **(variables or {}),
             "GIT_DIR": str(self.folder),
             "GIT_WORK_TREE": str(self.root),
-            # What git writes while reading (trees, when it expands a sparse index) stays in the private folder.
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted_path(str(self.objects)),
         }
+        if self.writing:
+            variables["GIT_OBJECT_DIRECTORY"] = str(self.objects)
+        else:
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(str(self.objects))
         if arguments[0] == "check-ignore":  # the one command that refuses to take paths literally
             variables["GIT_LITERAL_PATHSPECS"] = "0"
         return git(arguments, self.root, variables=variables, stdin=stdin, allowed=allowed)
@@ -87,12 +94,12 @@ def settings(place: Place) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def private_git_dir(place: Place, head: str, carried: Mapping[str, str]) -> Iterator[GitDir]:
+def private_git_dir(place: Place, head: str, carried: Mapping[str, str], *, writing: bool = False) -> Iterator[GitDir]:
     """A git folder that lives as long as the context."""
     with tempfile.TemporaryDirectory(prefix="planexec-git-") as folder:
         private = Path(folder) / "git"
         fill(private, place, head, carried)
-        yield GitDir(private, place.root, place.common_dir / "objects")
+        yield GitDir(private, place.root, place.common_dir / "objects", writing)
 
 
 def fill(folder: Path, place: Place, head: str, carried: Mapping[str, str]) -> None:

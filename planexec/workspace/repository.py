@@ -92,9 +92,12 @@ class Repository:
         return self.place.git_dir / "index"
 
     @contextlib.contextmanager
-    def private(self) -> Iterator[GitDir]:
-        """A private git folder onto this repository, for plumbing that must not see its configuration."""
-        with private_git_dir(self.place, self.head, self.settings) as private:
+    def private(self, *, writing: bool = False) -> Iterator[GitDir]:
+        """A private git folder onto this repository, for plumbing that must not see its configuration.
+
+        With ``writing`` new objects go to the repository itself.
+        """
+        with private_git_dir(self.place, self.head, self.settings, writing=writing) as private:
             yield private
 
     def tracked(self) -> list[str]:

@@ -69,6 +69,7 @@ def test_a_branch_and_a_state_folder_and_the_command_that_resumes(planexec: Comm
     assert not (tree / ".git" / "planexec").exists()
 
 
+@pytest.mark.slow
 def test_uncommitted_work_is_the_base_and_stays(planexec: CommandLine, tree: Path) -> None:
     file = tree / "shop" / "basket.py"
     dirt = file.read_text().replace("with shipping", "with the shipping") + "\n\nMINE = 1\n"

@@ -13,6 +13,9 @@ import pytest
 
 from .conftest import PROJECT, Shown, command_line, commit, copied, git, one, ran_once
 
+# Continuous integration sees both succeed as dry-runs; these look at how.
+pytestmark = pytest.mark.slow
+
 RATES, LOG = PROJECT / "fixtures" / "parcel_rates", PROJECT / "fixtures" / "work_log"
 
 
@@ -85,7 +88,6 @@ def test_the_regression_test_runs_without_pytest(log: Shown, tmp_path: Path) -> 
     assert subprocess.run(command, cwd=repository, capture_output=True, check=False).returncode == 1
 
 
-@pytest.mark.slow
 def test_a_project_without_pytest_of_its_own(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", symlinks=True)
     planexec = command_line(tmp_path)
@@ -96,7 +98,6 @@ def test_a_project_without_pytest_of_its_own(tmp_path: Path) -> None:
     proved(done.document, "reproduction", "every_month", "tests", "diff_scope")
 
 
-@pytest.mark.slow
 def test_without_a_replan_the_first_plan_runs_every_test_itself(tmp_path: Path) -> None:
     planexec = command_line(tmp_path)
     contracts = tmp_path / "contracts"

@@ -340,7 +340,8 @@ def test_without_a_fix_the_report_says_what_was_tried_and_what_would_help(bench:
         ("suspicious", 0, "exhausted"),
         ("wide", 0, "exhausted"),
     ]
-    assert all(each["bounds"] == {"seconds": 60.0, "candidates": 4000} for each in searches)
+    assert searches[0]["bounds"] == {"seconds": 36.0, "candidates": 4000, "run": False}  # the rest is for the wide one
+    assert 36.0 <= searches[1]["bounds"]["seconds"] <= 60.0
     assert searches[0]["ground"]["message"].startswith("assert 550 == 450")
     scope = [hint for hint in state.report["hints"] if "lie outside the scope" in hint]
     assert len(scope) == 1 and scope[0].endswith("take it out of scope.deny (shop/basket.py)")

@@ -350,5 +350,6 @@ def test_a_pytest_module_in_the_tree_is_not_used(
         }
     )
     report = harness.run(tree, seconds=60)
-    assert report.trusted, report.distrust
     assert report.with_status("failed") == ["test_it.py::test_it"]
+    # A repository that has modules of these names is about them, and they are not what was run.
+    assert not report.trusted and "tests import '_pytest' from" in report.distrust

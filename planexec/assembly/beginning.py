@@ -1,0 +1,111 @@
+"""How a run begins or goes on: what is looked at before its first event, that event, and the first plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from planexec import __version__
+from planexec.assembly.contracts import preflight, root_for
+from planexec.assembly.parts import PLANNERS, PROJECT, PYTHON, SANDBOX, Run, Settings, chosen
+from planexec.core import events as e
+from planexec.core.contract import RELATED_TESTS, Contract
+from planexec.core.errors import UsageError
+from planexec.core.example import default_file
+from planexec.core.plan import Proposal
+from planexec.core.rules import validate_plan
+from planexec.core.state import BUDGET, RunState
+from planexec.planners.workflow import REGRESSION_FILE
+from planexec.testing.bench import flaky
+from planexec.tools.toolbox import Toolbox
+from planexec.workspace.repository import Repository
+
+
+def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
+    """Check that the tests can be run at all, then write the run's first event."""
+    steps = run.controller.steps
+    tests = preflight(steps.bench, contract)
+    base = run.workspace.base
+    check = contract.reproduction
+    settled = {
+        "planner": run.controller.planner.name,
+        "executor": steps.executor.name,
+        "mechanism": "fixed workflow with search: no model is configured",
+        "sandbox": run.sandbox.describe(),
+        "interpreter": f"{run.interpreter.executable} ({run.interpreter.source})",
+        "python": ".".join(map(str, run.interpreter.version)),
+        PROJECT: steps.bench.project,
+        "tests": str(len(tests)),
+        "pass_env": ", ".join(steps.bench.harness.variables),
+        PYTHON: str(run.interpreter.executable),
+        SANDBOX: run.sandbox.name,
+        "mode": settings.mode,
+        "branch": settings.branch,
+        BUDGET: f"{settings.budget or contract.limits.repair_seconds:g}",
+        "planexec": __version__,
+        REGRESSION_FILE: default_file(check, base.entries, steps.bench.project)
+        if check and check.arguments.example
+        else "",
+    }
+    run.log.record(
+        e.RunStarted(
+            run_id=run.log.run_id,
+            goal=contract.goal,
+            contract=run.store.put(text.encode()),
+            contract_digest=contract.digest,
+            scope=contract.scope.label(),
+            required_checks=contract.required_checks,
+            replan_budget=contract.limits.replan_budget,
+            corrections=contract.limits.corrections,
+            actions_per_step=contract.limits.actions_per_step,
+            base={
+                "commit": run.repository.head,
+                "repository": str(run.repository.root),
+                "workspace": run.workspace.key,
+            },
+            settings=settled,
+            snapshot=run.store.put(base.encode()),
+            contract_files={name: run.store.put(content) for name, content in contract.files.items()},
+            dirty=run.dirty,
+        )
+    )
+    _measure(run)
+
+
+def take_up(run: Run) -> None:
+    """Put the scratch tree back to what the journal says, and write that the run goes on."""
+    run.controller.steps.restore(run.log.state.snapshot)
+    run.log.record(e.RunResumed(__version__))
+    if not run.log.state.baseline:
+        _measure(run)
+
+
+def _measure(run: Run) -> None:
+    """Tell how the whole suite does on the base, where a check will ask for that anyway: the two runs are kept."""
+    steps = run.controller.steps
+    checks = steps.contract.checks.values()
+    if not any(check.kind == RELATED_TESTS and not check.arguments.tests for check in checks):
+        return
+    steps.progress("running the suite twice on the base")
+    first, second = steps.bench.baseline()
+    counts: Counter[str] = Counter(outcome.status for outcome in first.outcomes.values())
+    problem = first.distrust or second.distrust
+    run.log.record(e.BaseMeasured(dict(counts), round(first.seconds, 3), tuple(flaky(first, second)), problem))
+
+
+def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]]:
+    """The first plan and what the rules say of it; nothing is run and nothing is written."""
+    repository = Repository.open(settings.where.repo)
+    planner = chosen(PLANNERS, settings.planner, "planner")()
+    check = contract.reproduction
+    project = root_for(contract, settings.where.repo, repository.root)
+    file = default_file(check, repository.tracked(), project) if check and check.arguments.example else ""
+    state = RunState(
+        goal=contract.goal, scope=contract.scope.label(), required_checks=contract.required_checks,
+        settings={REGRESSION_FILE: file}, replans_left=contract.limits.replan_budget,
+    )  # fmt: skip
+    proposal = planner.propose(contract, state)
+    if proposal is None:
+        raise UsageError(
+            "the planner has no plan for this contract", "add a reproduction or a check that is bound to tests"
+        )
+    return proposal, validate_plan(proposal, state.scope, state.required_checks, Toolbox.standard().names)
