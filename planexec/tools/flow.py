@@ -59,8 +59,9 @@ def lost(run: Run, actual: str, suspicions: Sequence[Suspicion]) -> e.Claim | No
     It says something only where the wrong outcome follows it, or, where no outcome is known, where nothing is more
     suspicious: programs read many keys that others write.
     """
-    written = _written_keys(run.sources)
-    orphans = [(path, mention) for path, mention in _keys(run, stored=False) if mention.text not in written]
+    read = _keys(run, stored=False)
+    written = _written_keys(run.sources) if read else set()  # that reads every source
+    orphans = [(path, mention) for path, mention in read if mention.text not in written]
     rank = {(each.path, each.line): each.score for each in suspicions}
     highest = max(rank.values(), default=0.0)
     for path, mention in sorted(orphans, key=lambda pair: -rank.get((pair[0], pair[1].line), 0.0)):

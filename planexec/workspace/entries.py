@@ -51,6 +51,8 @@ class Change(msgspec.Struct, frozen=True):
 
 def is_git_name(name: str) -> bool:
     """Whether a file system may take ``name`` for ``.git``."""
+    if name.isascii() and not name.startswith((".", "g", "G")):
+        return False  # nearly every name; the rest takes longer
     return name.translate(_IGNORED).rstrip(". ").casefold() in (".git", "git~1")
 
 

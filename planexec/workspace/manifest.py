@@ -130,18 +130,25 @@ class _Scan:
                 self.store.put(text)
                 self.manifest.entries[path] = entry
             elif item.is_file(follow_symlinks=False):
-                self.manifest.entries[path] = self._file(descriptor, item.name, path)
+                self.manifest.entries[path] = self._known(item, path) or self._file(descriptor, item.name, path)
             else:
                 self.manifest.left_out.append(path)
         except OSError:  # unreadable, or replaced while we looked
             self.manifest.left_out.append(path)
 
+    def _known(self, item: os.DirEntry[str], path: str) -> Entry | None:
+        """The entry of a file that need not even be opened."""
+        if self.cache is None:
+            return None
+        status = item.stat(follow_symlinks=False)
+        known = self.cache.get(path, status)
+        if known is None or not self.store.has(known):
+            return None
+        return Entry(git_mode(status.st_mode), known, status.st_size)
+
     def _file(self, descriptor: int, name: str, path: str) -> Entry:
         with os.fdopen(open_file(descriptor, name), "rb", buffering=0) as stream:
             before = os.fstat(stream.fileno())
-            known = self.cache.get(path, before) if self.cache else None
-            if known is not None and self.store.has(known):
-                return Entry(git_mode(before.st_mode), known, before.st_size)
             digest, size = self.store.put_stream(stream)
             if self.cache is not None:
                 self.cache.put(path, before, os.fstat(stream.fileno()), digest)
