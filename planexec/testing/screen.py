@@ -6,6 +6,7 @@ passed, and what it declines, is judged by the warm process, which loads the can
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,6 +18,9 @@ from planexec.testing.layout import private_folder
 from planexec.testing.outcomes import Judgement
 from planexec.testing.warmjudge import WarmJudge
 from planexec.testing.warmprocess import Question, WarmProcess
+
+HANG_SECONDS = 2.0
+"""After this and ten times what the failing tests take on the unchanged tree a look counts as hanging."""
 
 MOST_CRASHES = 3
 """So often the held process is started again after a candidate that ended it."""
@@ -52,6 +56,7 @@ class ScreenedJudge:
         self._judged: JudgedTree
         self._usable: bool | None = None
         self._crashes = 0
+        self._limit = math.inf
 
     def __enter__(self) -> ScreenedJudge:
         self._stack.enter_context(self._warm)
@@ -70,7 +75,7 @@ class ScreenedJudge:
     def judge(self, changes: Mapping[str, bytes], ids: Sequence[str], *, seconds: float) -> Judgement:
         """As the warm judge does. Asked about the failing tests, the quick look takes in the covering ones as well."""
         if list(ids) == list(self._screening.failing) and self._is_usable(seconds):
-            found = self._look(changes, ids, seconds)
+            found = self._look(changes, ids, min(seconds, self._limit))
             if found is not None and found.outcome == "passed" and self._covering:
                 found = self._look(changes, self._covering, self._screening.covering_seconds)
             if found is not None and found.outcome != "passed":
@@ -96,6 +101,8 @@ class ScreenedJudge:
         found = self._look({}, self._screening.failing, seconds)
         if found is None or found.outcome == "passed":
             return False
+        # Nothing is loaded for a look, so that a candidate that hangs need not cost what a whole run may take.
+        self._limit = HANG_SECONDS + 10 * found.seconds
         while self._covering:
             found = self._look({}, self._covering, self._screening.covering_seconds)
             if found is None:

@@ -121,8 +121,8 @@ def test_candidates_do_not_meet(judge: ScreenedJudge) -> None:
 def test_hangs_and_deaths(judge: ScreenedJudge) -> None:
     hang = GREEN.replace("return x + 1", "while True: pass")
     start = time.monotonic()
-    assert judge.judge(change(hang), [ONE], seconds=1).outcome == "timeout"
-    assert time.monotonic() - start < 15
+    assert judge.judge(change(hang), [ONE], seconds=60).outcome == "timeout"
+    assert time.monotonic() - start < 40
     death = GREEN.replace("return x + 1", "__import__('os')._exit(0)")
     assert judge.judge(change(death), [ONE], seconds=20).outcome == "crashed"
     killer = GREEN.replace("return x + 1", "__import__('os').kill(__import__('os').getppid(), 9)")
