@@ -20,10 +20,10 @@ from planexec.journal.artifacts import ArtifactStore
 
 SHOWN_BROKEN = 12
 
-_OF_SUCCESS = ("tried", "seconds", "surviving", "disagreeing")
-_LAST = ("suspects", "tried", "generated", "seconds", "ended", "surviving", "disagreeing", "by_template")
+_OF_SUCCESS = ("tried", "seconds", "budget", "surviving", "disagreeing")
+_LAST = ("suspects", "tried", "generated", "seconds", "budget", "ended", "surviving", "disagreeing", "by_template")
 _EACH = (
-    "reach", "tried", "generated", "seconds", "bounds", "ended", "left", "surviving", "disagreeing", "by_template",
+    "reach", "tried", "generated", "seconds", "budget", "bounds", "ended", "left", "surviving", "disagreeing", "by_template",
     "outcomes", "ground", "reused",
 )  # fmt: skip
 
