@@ -23,8 +23,8 @@ SHOWN_BROKEN = 12
 _OF_SUCCESS = ("tried", "seconds", "budget", "surviving", "disagreeing")
 _LAST = ("suspects", "tried", "generated", "seconds", "budget", "ended", "surviving", "disagreeing", "by_template")
 _EACH = (
-    "reach", "tried", "generated", "seconds", "budget", "bounds", "ended", "left", "surviving", "disagreeing", "by_template",
-    "outcomes", "ground", "reused",
+    "reach", "tried", "generated", "seconds", "budget", "bounds", "ended", "left", "surviving", "disagreeing",
+    "by_template", "outcomes", "ground", "reused",
 )  # fmt: skip
 
 
