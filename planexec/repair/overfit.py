@@ -51,7 +51,7 @@ def risk_of(candidate: Candidate, expected: frozenset[str], known: frozenset[str
 
 @lru_cache(maxsize=1024)
 def _idle_operations(text: str) -> int:
-    """How many operations like ``x * 1``, ``x + 0``, ``x ** 1``, ``x == x`` or ``x and x`` the fragment has."""
+    """How many operations like ``x * 1``, ``x + 0``, ``x / x``, ``x == x`` or ``x and x`` the fragment has."""
     tree = _fragment(text)
     return 0 if tree is None else sum(_is_idle(each) for each in ast.walk(tree))
 
@@ -67,6 +67,8 @@ def _is_idle(node: ast.AST) -> bool:
             return True
         case ast.BinOp(op=ast.Mult(), left=ast.Constant(value=1)):
             return True
+        case ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv() | ast.Mod(), left=left, right=right):
+            return ast.dump(left) == ast.dump(right)
         case ast.Compare(left=left, comparators=[right]):
             return ast.dump(left) == ast.dump(right)
         case ast.BoolOp():

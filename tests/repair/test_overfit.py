@@ -49,6 +49,7 @@ def test_a_test_file_that_cannot_be_read_expects_nothing() -> None:
         ("x + n", "x * 1", 0, 1),
         ("x + n", "x + 0", 0, 1),
         ("x + n", "x ** 1", 0, 1),
+        ("sum(x) / len(x)", "len(x) / len(x)", 0, 1),
         ("x + n", "1 * n", 0, 1),
         ("a == b", "a == a", 0, 1),
         ("a and b", "b and b", 0, 1),
