@@ -191,16 +191,17 @@ def test_an_exchange_is_as_good_as_loading(
             f"        return d({parts[5]})\n"
         )
 
-    path = tmp_path / "product.py"
-    path.write_text(text(before))
-    module = fresh(path)
+    root = tmp_path / str(next(_numbers))  # bytecode of one text must not stand for another of the same length
+    root.mkdir()
+    (root / "product.py").write_text(text(before))
+    (root / "other.py").write_text(text(after))
+    module = fresh(root / "product.py")
     ran = [1, 2, 4, 6, 7, 8]
-    found = Functions(Project(str(tmp_path)), {"product.py": ran}).exchanges("product.py", text(after).encode())
+    found = Functions(Project(str(root)), {"product.py": ran}).exchanges("product.py", text(after).encode())
     if found is None:
         return
     exchange(found)
-    path.write_text(text(after))
-    other = fresh(path)
+    other = fresh(root / "other.py")
     for each in (module, other):
         each.result = [each.a(5), each.b(5), each.C.z, each.C().c(5)]
     assert repr(module.result) == repr(other.result)
