@@ -4,6 +4,7 @@ PlanexecError                what a user may see: one line, a hint, an exit code
 ├── UsageError          2    the command line or an argument is wrong
 │   └── ContractError   2    the contract is wrong: file, line, column
 ├── EnvironmentFailure  5    no sandbox, no git, no interpreter, tests cannot be run
+│   └── ModelFailure    5    the model's server, key or name: no answer can be had
 ├── JournalError        5    the journal cannot be opened, is not ours, or was altered
 ├── ConflictError       3    the user's tree is not what the run started from
 └── SafetyViolation     6    something tried to leave its bounds
@@ -44,6 +45,10 @@ class EnvironmentFailure(PlanexecError):
     """The machine lacks something: a sandbox, git, an interpreter, a working test set-up (R26)."""
 
     exit_code = 5
+
+
+class ModelFailure(EnvironmentFailure):
+    """The model cannot be asked: no server, a wrong key or name, a quota, no answer in time."""
 
 
 class JournalError(EnvironmentFailure):
