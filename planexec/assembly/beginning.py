@@ -12,6 +12,7 @@ from planexec.core.contract import RELATED_TESTS, Contract
 from planexec.core.errors import UsageError
 from planexec.core.example import default_file
 from planexec.core.plan import Proposal
+from planexec.core.roles import Unreadable
 from planexec.core.rules import validate_plan
 from planexec.core.state import BUDGET, RunState
 from planexec.planners.workflow import REGRESSION_FILE
@@ -29,7 +30,6 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
     settled = {
         "planner": run.controller.planner.name,
         "executor": steps.executor.name,
-        "mechanism": "fixed workflow with search: no model is configured",
         "sandbox": run.sandbox.describe(),
         "interpreter": f"{run.interpreter.executable} ({run.interpreter.source})",
         "python": ".".join(map(str, run.interpreter.version)),
@@ -108,4 +108,6 @@ def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]
         raise UsageError(
             "the planner has no plan for this contract", "add a reproduction or a check that is bound to tests"
         )
+    if isinstance(proposal, Unreadable):
+        raise UsageError("the planner's answer is no plan", "; ".join(proposal.findings))
     return proposal, validate_plan(proposal, state.scope, state.required_checks, Toolbox.standard().names)

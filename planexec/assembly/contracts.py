@@ -16,7 +16,7 @@ from planexec.core.errors import JournalError, UsageError
 from planexec.core.state import RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.testing.bench import Bench
-from planexec.tools.investigate import target_ids
+from planexec.tools.failing import target_ids
 from planexec.verifiers.registry import plugins
 from planexec.workspace.projectroot import project_root, root_for_tests
 from planexec.workspace.state import locate

@@ -20,10 +20,10 @@ from planexec.core import state as s
 from planexec.core import wire
 from planexec.core.contract import Contract
 from planexec.core.decide import decide
-from planexec.core.errors import EnvironmentFailure
+from planexec.core.errors import EnvironmentFailure, LimitReached
 from planexec.core.interrupts import Interrupted
 from planexec.core.plan import Proposal, Status
-from planexec.core.roles import Planner
+from planexec.core.roles import Planner, Unreadable
 from planexec.core.rules import validate_plan, validate_replan
 from planexec.journal.runlog import RunLog, events_of
 from planexec.verifiers.interface import Candidate, Request
@@ -49,6 +49,8 @@ class Controller:
                 if self.steps.seconds() <= 0 and not isinstance(decision, d.Conclude):
                     decision = d.Conclude(s.BLOCKED, "time", "the time of the run is used up (limits.seconds)")
                 self.perform(decision)
+        except LimitReached as error:
+            self._conclude(d.Conclude(s.BLOCKED, error.limit, error.message, (error.hint,)))
         except EnvironmentFailure as error:
             self._conclude(d.Conclude(s.BLOCKED, "environment", error.message, environment=True))
         except KeyboardInterrupt as error:
@@ -101,16 +103,18 @@ class Controller:
             questions = (failure.question,) if failure and failure.question else ()
             self._conclude(d.Conclude(s.BLOCKED, failure.code.lower() if failure else "no_plan", message, questions))
             return
-        tools = self.steps.toolbox.names
+        state, store, tools = self.log.state, self.steps.bench.store, self.steps.toolbox.names
+        if isinstance(ask, Unreadable):
+            self.log.record(e.ProposalRefused(store.put(ask.text.encode()), ask.findings))
+            return
         if trigger is None:
             findings = validate_plan(ask, state.scope, state.required_checks, tools)
         else:
             findings = validate_replan(state, ask, tools)
-        stored = self.steps.bench.store.put(wire.encode(ask))
         if findings:
-            self.log.record(e.ProposalRefused(stored, tuple(findings)))
+            self.log.record(e.ProposalRefused(store.put(wire.encode(ask)), tuple(findings)))
             return
-        self.log.record(accepted(state, ask, trigger, self.planner.name))
+        self.log.record(accepted(state, ask, trigger, self.planner))
 
     def _withdraw(self, trigger: e.ReplanTriggered, invalidated: tuple[str, ...]) -> None:
         """Completed steps that rest on the root are withdrawn by the controller, with the evidence, and the tree
@@ -172,7 +176,9 @@ class Controller:
         )  # fmt: skip
 
 
-def accepted(state: s.RunState, proposal: Proposal, trigger: e.ReplanTriggered | None, planner: str) -> e.PlanAccepted:
+def accepted(
+    state: s.RunState, proposal: Proposal, trigger: e.ReplanTriggered | None, planner: Planner
+) -> e.PlanAccepted:
     """The event that makes a proposal the plan, with its lineage (R22)."""
     before = {step.id: step for step in state.live()}
     superseded = {step.id for step in proposal.steps if step.status is Status.SUPERSEDED and step.id in before}
@@ -182,15 +188,13 @@ def accepted(state: s.RunState, proposal: Proposal, trigger: e.ReplanTriggered |
     return e.PlanAccepted(
         revision=state.revision + 1,
         parent=state.revision,
-        reason=failure.message
-        if failure
-        else "the first plan: the present test set-up and the suspected lines are enough",
+        reason=failure.message if failure else planner.reason,
         evidence=failure.evidence if failure else (),
         steps=proposal.steps,
         preserved=tuple(step.id for step in proposal.steps if before.get(step.id) == step),
         superseded=tuple(name for name in before if name in superseded | replaced | gone),
         new=tuple(step.id for step in proposal.steps if step.status is Status.PENDING and before.get(step.id) != step),
         spends_budget=trigger is not None,
-        planner=planner,
-        mechanism=state.settings.get("mechanism", ""),
+        planner=planner.name,
+        mechanism=planner.mechanism,
     )

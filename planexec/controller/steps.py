@@ -116,14 +116,21 @@ class StepRunner:
             e.ObservationRecorded(step.id, name, observation, result.summary, artifact, len(result.claims), result.ok)
         )
         self._watch(step, name, workbench)
-        self._believe(step, observation, artifact, result)
-        return Observation(observation, result.ok, result.summary, result.data, result.claims), result
+        verified, rejected = self._believe(step, observation, artifact, result)
+        told = Observation(observation, result.ok, result.summary, result.data, result.claims, verified, rejected)
+        return told, result
 
     def _workbench(self, step: Step, observation: str) -> Workbench:
         return Workbench(
             self.contract, self.log.state, step, self.bench, self.cache, self.seconds, self.progress, observation,
-            lambda: seconds_searched(events_of(self.log.journal, self.log.run_id), self.bench.store),
+            lambda: seconds_searched(events_of(self.log.journal, self.log.run_id), self.bench.store), self._observed,
         )  # fmt: skip
+
+    def _observed(self, name: str) -> str:
+        """The artifact of an observation; empty when there is none."""
+        history = (event for _, event in events_of(self.log.journal, self.log.run_id))
+        named = (o for o in history if isinstance(o, e.ObservationRecorded) and o.observation == name)
+        return next((o.artifact for o in named), "")
 
     def _watch(self, step: Step, action: str, workbench: Workbench) -> None:
         """Forbidden states are looked for after every action, undone and recorded (R4)."""
@@ -136,10 +143,14 @@ class StepRunner:
             self.restore(self.log.state.record(step.id).checkpoint)
             self.log.record(e.ForbiddenEntered(step.id, action, tuple(changed)))
 
-    def _believe(self, step: Step, observation: str, artifact: str, result: ToolResult) -> None:
-        """Claims go through the observation verifier, one by one."""
+    def _believe(
+        self, step: Step, observation: str, artifact: str, result: ToolResult
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Claims go through the observation verifier, one by one: what became a fact, what did not and why."""
+        verified: list[str] = []
+        rejected: list[str] = []
         if not result.claims:
-            return
+            return (), ()
         snapshot = scan(self.bench.workspace.scratch, self.bench.store, self.cache)
         verifier = ObservationVerifier(self.contract, self.bench, snapshot, {observation: artifact}, result.claims)
         for claim in result.claims:
@@ -149,11 +160,14 @@ class StepRunner:
             self.progress(f"checking: {claim.text}")
             if objection := verifier.objection(claim):
                 self.log.record(e.ClaimRejected(step.id, observation, claim.text, objection))
+                rejected.append(f"{claim.text}: {objection}")
                 continue
             name = f"fact-{len(self.log.state.facts) + 1}"
             corrects = known.id if known is not None else ""
             fact = e.Fact(name, claim.text, observation, claim.subject, claim.value, claim.supports, step.id, corrects)
             self.log.record(e.FactCommitted(fact))
+            verified.append(claim.text)
+        return tuple(verified), tuple(rejected)
 
     def _verify(self, step: Step) -> StepVerdict:
         """Evaluate the predicates in order, up to the first that does not hold; complete the step when all do."""

@@ -129,7 +129,7 @@ class ScopeSpec(_Strict, frozen=True):
 
 
 class Limits(_Strict, frozen=True):
-    """Bounds of a run: seconds are wall-clock, the rest are counts."""
+    """Bounds of a run: seconds are wall-clock, ``model_cost`` is in US dollars (0: no bound), the rest are counts."""
 
     replan_budget: int = 2
     corrections: int = 3
@@ -138,6 +138,9 @@ class Limits(_Strict, frozen=True):
     repair_seconds: float = 600.0
     repair_candidates: int = 20_000
     suite_seconds: float = 240.0
+    model_calls: int = 200
+    model_tokens: int = 2_000_000
+    model_cost: float = 0.0
 
 
 class EnvironmentSpec(_Strict, frozen=True):

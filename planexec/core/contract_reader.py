@@ -219,7 +219,7 @@ class _Binder:
     def _check_numbers(self, limits: c.Limits) -> None:
         for field in limits.__struct_fields__:
             value = getattr(limits, field)
-            if value < 0 or (value == 0 and field not in {"replan_budget", "corrections"}):
+            if value < 0 or (value == 0 and field not in {"replan_budget", "corrections", "model_cost"}):
                 raise self._error(("limits", field), f"'{field}' is {value}", "give a positive number")
 
     def _check_unused(self, file: c.ContractFile, checks: dict[str, c.Check]) -> None:

@@ -6,6 +6,7 @@ PlanexecError                what a user may see: one line, a hint, an exit code
 ├── EnvironmentFailure  5    no sandbox, no git, no interpreter, tests cannot be run
 │   └── ModelFailure    5    the model's server, key or name: no answer can be had
 ├── JournalError        5    the journal cannot be opened, is not ours, or was altered
+├── LimitReached        3    a limit was used up; a person may raise it, and the run goes on
 ├── ConflictError       3    the user's tree is not what the run started from
 └── SafetyViolation     6    something tried to leave its bounds
 """
@@ -53,6 +54,16 @@ class ModelFailure(EnvironmentFailure):
 
 class JournalError(EnvironmentFailure):
     """The journal cannot be opened on this file system, has another schema, or was altered."""
+
+
+class LimitReached(PlanexecError):
+    """A limit of the run is used up; ``limit`` is the reason with which the run ends."""
+
+    exit_code = 3
+
+    def __init__(self, limit: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.limit = limit
 
 
 class ConflictError(PlanexecError):

@@ -13,6 +13,7 @@ import msgspec
 
 from planexec.core import wire
 from planexec.core.plan import Step
+from planexec.core.usage import Usage
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="event"):
@@ -354,6 +355,31 @@ class RunEnded(Event, frozen=True, tag="run_ended"):
     environment: bool = False
 
 
+class ModelCalled(Event, frozen=True, tag="model_called"):
+    """A model was asked: for what, which one, in which step (empty while planning), and what it took.
+
+    ``question`` and ``answer`` are artifacts, without secrets. ``problem`` says why the answer holds no usable object;
+    ``cost`` is in US dollars, None where no price is known.
+    """
+
+    purpose: str
+    model: str
+    step: str
+    question: str
+    answer: str
+    usage: Usage
+    seconds: float
+    cost: float | None = None
+    problem: str = ""
+
+
+class LimitRaised(Event, frozen=True, tag="limit_raised"):
+    """A person gives a run that ended at ``limit`` (its key in the contract) more of it, and the run goes on."""
+
+    limit: str
+    value: float
+
+
 class RunInterrupted(Event, frozen=True, tag="run_interrupted"):
     """A signal stopped the process in good order."""
 
@@ -415,6 +441,8 @@ AnyEvent = (
     | GateStarted
     | CheckJudged
     | RunEnded
+    | ModelCalled
+    | LimitRaised
     | RunInterrupted
     | RunResumed
     | BaseMeasured

@@ -29,6 +29,7 @@ from planexec.core.state import (
     RunState,
     StepRecord,
 )
+from planexec.core.usage import RAISABLE, Spent
 
 
 class IllegalEventError(ValueError):
@@ -354,6 +355,20 @@ def _base_measured(state: RunState, event: e.BaseMeasured) -> RunState:
     return replace(state, baseline=told)
 
 
+def _model_called(state: RunState, event: e.ModelCalled) -> RunState:
+    _running(state)
+    models = state.usage.get(event.step, {})
+    spent = models.get(event.model, Spent()).plus(event.usage, event.cost, event.seconds)
+    return replace(state, usage={**state.usage, event.step: {**models, event.model: spent}})
+
+
+def _limit_raised(state: RunState, event: e.LimitRaised) -> RunState:
+    _need(state.status == BLOCKED and RAISABLE.get(state.reason) == event.limit, f"'{event.limit}' did not end the run")
+    _need(event.value > 0, "a limit is positive")
+    settings = {**state.settings, event.limit: f"{event.value:g}"}
+    return replace(state, status=RUNNING, reason="", message="", questions=(), report={}, settings=settings)
+
+
 def _run_resumed(state: RunState, event: e.RunResumed) -> RunState:
     _running(state)
     return replace(state, reason="")
@@ -409,6 +424,8 @@ _REDUCERS: dict[type[e.Event], Callable[[RunState, Any], RunState]] = {
     e.GateStarted: _gate_started,
     e.CheckJudged: _check_judged,
     e.RunEnded: _run_ended,
+    e.ModelCalled: _model_called,
+    e.LimitRaised: _limit_raised,
     e.RunInterrupted: _run_interrupted,
     e.RunResumed: _run_resumed,
     e.BaseMeasured: _base_measured,

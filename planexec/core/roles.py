@@ -40,14 +40,27 @@ Move = Action | Finish | GiveUp
 
 
 @dataclass(frozen=True)
+class Unreadable:
+    """A planner's answer that is no proposal: it is refused with these findings, like one that breaks the rules."""
+
+    text: str
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Observation:
-    """What a tool gave, unverified: a line for people, data for the executor, claims for the observation verifier."""
+    """What a tool gave, unverified: a line for people, data for the executor, claims for the observation verifier.
+
+    ``verified`` are the texts of the claims that became facts, ``rejected`` those that did not, with the reason.
+    """
 
     id: str
     ok: bool
     summary: str
     data: Mapping[str, Any] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    verified: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,14 +77,19 @@ Work = Generator[Move, Reply, None]
 
 
 class Planner(Protocol):
-    """Proposes plans. It sees the contract and the state, and changes neither."""
+    """Proposes plans. It sees the contract and the state, and changes neither.
+
+    ``mechanism`` says of the last proposal how it came about, and why so (R11); ``reason`` what a first plan assumes.
+    """
 
     name: str
+    mechanism: str
+    reason: str
 
-    def propose(self, contract: Contract, state: RunState) -> Proposal | None:
-        """The first plan. ``state.findings`` holds what was wrong with the last proposal."""
+    def propose(self, contract: Contract, state: RunState) -> Proposal | Unreadable | None:
+        """The first plan; None where there is none. ``state.findings`` holds what was wrong with the last proposal."""
 
-    def replan(self, contract: Contract, state: RunState, trigger: ReplanTriggered) -> Proposal | None:
+    def replan(self, contract: Contract, state: RunState, trigger: ReplanTriggered) -> Proposal | Unreadable | None:
         """A plan that replaces what ``trigger`` affects; None when there is no other way left."""
 
 

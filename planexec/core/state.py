@@ -8,6 +8,7 @@ import msgspec
 
 from planexec.core import events as e
 from planexec.core.plan import Status, Step
+from planexec.core.usage import Spent, total
 
 PASSED = "passed"
 RUNNING, WAITING, BLOCKED = "running", "waiting", "blocked"
@@ -121,6 +122,8 @@ class RunState(msgspec.Struct, frozen=True):
     branch_commit: str = ""
     branch_made: str = ""
     dirty: tuple[str, ...] = ()
+    usage: dict[str, dict[str, Spent]] = {}
+    """What models took, by step (empty for planning) and model."""
 
     def step(self, name: str) -> Step:
         """The step of the present plan with this id. Raises KeyError."""
@@ -141,6 +144,10 @@ class RunState(msgspec.Struct, frozen=True):
         """The steps, in the order of the plan, whose last attempt ended with this failure code."""
         failures = {step.id: self.record(step.id).failure for step in self.steps}
         return [name for name, failure in failures.items() if failure is not None and failure.code == code]
+
+    def spent(self) -> Spent:
+        """What all models took together."""
+        return total(spent for models in self.usage.values() for spent in models.values())
 
     def live(self) -> list[Step]:
         """The steps that count: all but the superseded ones."""

@@ -11,21 +11,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from planexec.core.usage import Usage
+
 PLAN, REPLAN, ACT, ASK = "plan", "replan", "act", "ask"
 """What a question is for: a first plan, a replacement, the next action of a step, a look at the server (doctor)."""
-
-
-class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one question, all its requests together. None is unknown, which is not zero.
-
-    ``sent`` counts the prompt, ``cached`` the part of it that the server had already, ``received`` the answer with
-    its reasoning. ``requests`` are those that left the machine, failed ones included.
-    """
-
-    sent: int | None = None
-    cached: int | None = None
-    received: int | None = None
-    requests: int = 0
 
 
 class Question(msgspec.Struct, frozen=True):

@@ -30,6 +30,8 @@ class WorkflowPlanner:
     """Plans from the contract and the facts alone; the same state gives the same plan."""
 
     name = "workflow"
+    mechanism = "fixed workflow with search"
+    reason = "the first plan: the present test set-up and the suspected lines are enough"
 
     def propose(self, contract: Contract, state: RunState) -> Proposal | None:
         """inspect -> reproduce -> patch -> verify; without a reproduction, no ``reproduce``.

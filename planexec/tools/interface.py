@@ -29,7 +29,8 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True)
 class Workbench:
     """Everything that a tool may touch during one step. ``seconds`` says how long the run may still take, ``searched``
-    for how many seconds it has searched for a patch.
+    for how many seconds it has searched for a patch, ``observed`` the artifact of an observation by its id (empty when
+    there is none).
     """
 
     contract: Contract
@@ -41,6 +42,7 @@ class Workbench:
     progress: Callable[[str], None] = lambda text: None
     observation: str = ""
     searched: Callable[[], float] = lambda: 0.0
+    observed: Callable[[str], str] = lambda name: ""
 
     @property
     def scratch(self) -> Path:

@@ -13,14 +13,15 @@ import msgspec
 
 from planexec.core import contract as c
 from planexec.core import events as e
-from planexec.core.example import default_file, expected_values, regression_id, regression_source, setup_probe
-from planexec.core.paths import is_test_path, matches
-from planexec.repair.localise import Suspicion, localise
+from planexec.core.example import default_file, expected_values, setup_probe
+from planexec.core.paths import is_test_path
+from planexec.repair.localise import Suspicion
 from planexec.testing.bench import Bench, select
-from planexec.testing.outcomes import TestOutcome, TraceReport
+from planexec.testing.outcomes import TestOutcome
 from planexec.tools import flow
+from planexec.tools.failing import failing_run
 from planexec.tools.interface import NoArguments, ToolResult, Workbench
-from planexec.verifiers.interface import PASSED, trouble
+from planexec.verifiers.interface import PASSED
 from planexec.verifiers.registry import judge_base
 
 SHOWN = 12
@@ -40,7 +41,7 @@ class Investigate:
         contract, bench = workbench.contract, workbench.bench
         check = contract.reproduction
         workbench.progress("tracing the failing run")
-        run, suspicions, problem = _failing_run(workbench, check)
+        run, suspicions, problem = failing_run(bench, contract)
         if problem:
             return problem
         claims = [*_flow_claims(run, suspicions, check), *_base_claims(workbench), *_setup_claims(bench, check)]
@@ -53,49 +54,6 @@ class Investigate:
 
 
 _ORDER = ("flow", "base", "location", "setup")
-
-
-def _failing_run(workbench: Workbench, check: c.Check | None) -> tuple[flow.Run, list[Suspicion], ToolResult | None]:
-    """Trace the failing test among others: the reproduction, or the example run by hand as a throwaway probe."""
-    bench, contract = workbench.bench, workbench.contract
-    files: dict[str, str] = {}
-    failing = list(target_ids(contract))
-    if check is not None and check.arguments.example is not None:
-        path = f"{default_file(check, bench.workspace.base.entries, bench.project)[: -len('.py')]}_probe.py"
-        files = {path: regression_source(check, extended=False)}
-        failing = [regression_id(check, path)]
-    watch = list(expected_values(check)) if check else []
-    extra = {path: text.encode() for path, text in files.items()}
-    trace = bench.trace_among((), failing, watch, extra)
-    sources = sources_of(bench)
-    outcomes = [outcome for name in failing for outcome in select(trace.report, name)]
-    shown = [*(outcome.id for outcome in outcomes), *failing, ""]
-    run = flow.Run(_first_red(outcomes) or shown[0], trace, sources, files)
-    if problem := trouble(trace.report, "the base", failing):
-        return run, [], ToolResult(False, problem.summary, problem.detail, code="ENVIRONMENT", environment=True)
-    red = {outcome.id for outcome in outcomes if outcome.status in {"failed", "error"}}
-    return run, localise(trace, red, sources) if red else [], None
-
-
-def target_ids(contract: c.Contract) -> tuple[str, ...]:
-    """The tests of the repository that shall turn green: the reproduction's, else those that checks name."""
-    check = contract.reproduction
-    if check is not None:
-        return check.arguments.tests
-    return tuple(
-        name for each in contract.checks.values() if each.kind == c.NAMED_TESTS for name in each.arguments.tests
-    )
-
-
-def sources_of(bench: Bench) -> dict[str, bytes]:
-    """The Python sources of the base, without its tests."""
-    entries = bench.workspace.base.entries
-    chosen = [path for path in entries if matches(path, flow.SOURCES) and not is_test_path(path)]
-    return {path: bench.store.get(entries[path].digest) for path in sorted(chosen)}
-
-
-def _first_red(outcomes: list[TestOutcome]) -> str:
-    return next((outcome.id for outcome in outcomes if outcome.status in {"failed", "error"}), "")
 
 
 def _flow_claims(run: flow.Run, suspicions: list[Suspicion], check: c.Check | None) -> list[e.Claim]:
@@ -183,8 +141,3 @@ def _definition(bench: Bench, fixture: str) -> tuple[str, list[e.Support]]:
 
 def _conftest_first(path: str) -> tuple[bool, str]:
     return not path.endswith("conftest.py"), path
-
-
-def failing_trace(bench: Bench, trace: TraceReport, ids: tuple[str, ...]) -> set[str]:
-    """The ids among the traced ones that are red."""
-    return {o.id for name in ids for o in select(trace.report, name) if o.status in {"failed", "error"}}

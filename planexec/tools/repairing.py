@@ -22,8 +22,8 @@ from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
 from planexec.testing.screen import Screening
 from planexec.tools.budget import RESERVED, budget_of
+from planexec.tools.failing import sources_of, target_ids
 from planexec.tools.interface import ToolResult, Workbench
-from planexec.tools.investigate import sources_of, target_ids
 from planexec.verifiers.interface import Candidate, trouble
 from planexec.verifiers.named import visible_tests
 

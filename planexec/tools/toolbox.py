@@ -11,6 +11,9 @@ from planexec.core.errors import EnvironmentFailure, PlanexecError, SafetyViolat
 from planexec.tools.files import Edit, ListFiles, Read, Search, Undo
 from planexec.tools.interface import Tool, ToolResult, Workbench
 from planexec.tools.investigate import Investigate
+from planexec.tools.locate import Locate
+from planexec.tools.noting import Note
+from planexec.tools.recalling import Recall
 from planexec.tools.regression import Regression
 from planexec.tools.repairing import Repair
 from planexec.tools.running import RunTests, Shell
@@ -26,8 +29,9 @@ class Toolbox:
     def standard(cls) -> Toolbox:
         """Every tool that planexec ships."""
         return cls(
-            Search(), ListFiles(), Read(), Edit(), Undo(), RunTests(), Shell(), Regression(), Investigate(), Repair()
-        )
+            Search(), ListFiles(), Read(), Edit(), Undo(), RunTests(), Shell(), Regression(), Investigate(), Repair(),
+            Locate(), Note(), Recall(),
+        )  # fmt: skip
 
     @property
     def names(self) -> frozenset[str]:

@@ -203,6 +203,8 @@ class Proposing:
     """A planner that says what it is given, one after the other."""
 
     name = "proposing"
+    mechanism = "changed workflow"
+    reason = "the first plan"
 
     def __init__(self, *changes: Callable[[Proposal], Proposal | None]) -> None:
         self.changes = list(changes)

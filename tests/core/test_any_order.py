@@ -18,6 +18,7 @@ from planexec.core.decide import decide
 from planexec.core.plan import Status, Step
 from planexec.core.reduce import IllegalEventError, reduce
 from planexec.core.state import RunState
+from planexec.core.usage import RAISABLE, Usage
 from tests.core.building import (
     CHECKS,
     accepted,
@@ -126,9 +127,11 @@ def some_event(rng: random.Random, state: RunState) -> e.AnyEvent:
         lambda: e.GateStarted(tree),
         lambda: e.CheckJudged(rng.choice([*CHECKS, "beauty"]), some_evidence(rng)),
         lambda: e.RunEnded("succeeded", "r", "m", patch=rng.choice(["", "patch"])),
-        lambda: e.RunEnded(rng.choice(["blocked", "failed", "waiting", "great"]), "r", "m", patch="x")
+        lambda: e.RunEnded(rng.choice(["blocked", "failed", "waiting", "great"]), rng.choice(["r", "model_calls"]), "m")
         if rng.random() < 0.05
         else rng.choice([e.RunInterrupted("SIGINT"), e.RunResumed("0"), e.BaseMeasured({}, 1.0)]),
+        lambda: e.ModelCalled("act", rng.choice("mn"), name, "q", "a", Usage(7, 2, 3, 1), 0.5, rng.choice([None, 0.1])),
+        lambda: e.LimitRaised(rng.choice(["seconds", "model_calls"]), rng.choice([0.0, 9.0])),
         lambda: e.ApplyIntended("c", "root", rng.random() < 0.5),
         lambda: e.BranchIntended(rng.choice(["mend", ""]), "commit"),
         lambda: e.BranchEnded(rng.choice(["finished", "undone", "half"])),
@@ -273,7 +276,9 @@ def assert_step(before: RunState, event: e.AnyEvent, after: RunState) -> None:
     stored = {name for one in after.steps if one.status is Status.COMPLETED for name in one.artifacts}
     if isinstance(event, e.StepInvalidated):
         assert not set(was[event.step].artifacts) & after.artifacts.keys() - stored
-    if before.status in ENDED:
+    if before.status in ENDED and isinstance(event, e.LimitRaised):
+        assert (before.status, after.status) == ("blocked", "running") and RAISABLE[before.reason] == event.limit
+    elif before.status in ENDED:
         assert isinstance(event, _AFTERWARDS) and before.status == "succeeded"
     if after.status == "succeeded" and before.status != "succeeded":
         assert before.status == "running" and before.gate and isinstance(event, e.RunEnded)
@@ -340,7 +345,7 @@ def test_from_any_state_decisions_can_be_carried_out_and_lead_to_an_end(seed: in
 def test_chance_reaches_every_kind_of_state_and_event() -> None:
     """The properties above say something only if every event is accepted now and then, and every decision made."""
     seen: set[str] = set()
-    for seed in range(800):
+    for seed in range(1500):
         rng = random.Random(seed)
         state = beginning(rng)
         for _ in range(40):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from planexec.core import events as e
 from planexec.core import plan as p
 from planexec.core.plan import Step
+from planexec.core.usage import Usage
 
 KINDS: tuple[type[e.Event], ...] = get_args(e.AnyEvent)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -43,6 +44,8 @@ FIELD: dict[str, Any] = {
     "report": st.dictionaries(TEXT, JSON, max_size=3),
 }
 FIELD |= {"steps": st.lists(STEP, max_size=3).map(tuple), "delay": NUMBER, "files": FILES}
+COUNT = st.none() | st.integers(0, 10**9)
+FIELD |= {"value": NUMBER, "cost": st.none() | NUMBER, "usage": st.builds(Usage, sent=COUNT, received=COUNT)}
 FIELD |= {"seconds": NUMBER, "outcomes": st.dictionaries(TEXT, st.integers(0, 9), max_size=2)}
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from planexec.core.events import LinesSupport, OccurrencesSupport, OutcomeSupport, TraceSupport
 from planexec.testing.bench import Bench
+from planexec.tools.failing import target_ids
 from planexec.tools.interface import NoArguments, ToolResult
-from planexec.tools.investigate import Investigate, target_ids
+from planexec.tools.investigate import Investigate
 from planexec.verifiers.observation import ObservationVerifier
 
 from ..projects import BY_EXAMPLE, BY_TESTS, RED, SHOP, make_bench, make_contract, step, workbench

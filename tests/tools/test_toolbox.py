@@ -58,6 +58,9 @@ def test_names_and_idempotence() -> None:
         "regression",
         "investigate",
         "repair",
+        "locate",
+        "note",
+        "recall",
     } == toolbox.names
     assert toolbox.idempotent("edit") and not toolbox.idempotent("shell") and not toolbox.idempotent("unknown")
     for tool in toolbox.tools.values():

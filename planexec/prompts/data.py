@@ -1,0 +1,57 @@
+"""Text that is not ours in a prompt: between marks, bounded, with nothing in it that a reader could not see.
+
+What stands between the marks is data: nothing in it changes who may do what. A text that holds a mark itself has it
+broken up, and control and zero-width characters are shown as escapes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+BEGIN, END = "<<<DATA", "DATA>>>"
+HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+SHOWN = frozenset("\n\t")
+
+
+def quoted(title: str, text: str, limit: int) -> str:
+    """``text`` between marks under ``title``, at most ``limit`` characters of it: the head and the tail."""
+    return f"{BEGIN} {visible(title)}\n{cut(visible(text), limit)}\n{END}"
+
+
+def visible(text: str) -> str:
+    """The text with its hidden characters as escapes and without our marks."""
+    text = text.replace("\r\n", "\n")
+    if any(unicodedata.category(each) in HIDDEN and each not in SHOWN for each in text):
+        text = "".join(_escape(each) for each in text)
+    return text.replace(BEGIN, "<<< DATA").replace(END, "DATA >>>")
+
+
+def _escape(character: str) -> str:
+    if unicodedata.category(character) in HIDDEN and character not in SHOWN:
+        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return character
+
+
+def cut(text: str, limit: int) -> str:
+    """Head and tail of a text that is longer than ``limit`` characters; the result is never longer than that."""
+    if len(text) <= limit:
+        return text
+    said = f"\n[... {len(text) - limit} or more characters left out ...]\n"
+    room = limit - len(said)
+    if room < 2:
+        return text[:limit]
+    head = (room * 2) // 3
+    return text[:head] + said + text[len(text) - (room - head) :]
+
+
+def listed(lines: list[str], limit: int) -> str:
+    """Lines one below the other, as many as fit into ``limit`` characters, and how many more there are."""
+    kept: list[str] = []
+    left = limit - 40
+    for number, line in enumerate(lines):
+        left -= len(line) + 1
+        if left < 0:
+            kept.append(f"(and {len(lines) - number} more)")
+            break
+        kept.append(line)
+    return "\n".join(kept)
