@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from planexec import __version__
+from planexec.assembly.casting import Cast, planner_of
+from planexec.assembly.configuration import user_configuration
 from planexec.assembly.contracts import preflight, root_for
-from planexec.assembly.parts import PLANNERS, PROJECT, PYTHON, SANDBOX, Run, Settings, chosen
+from planexec.assembly.models import models_of
+from planexec.assembly.parts import (
+    BASE_URL,
+    EXECUTOR_MODEL,
+    MODEL,
+    PROJECT,
+    PYTHON,
+    SANDBOX,
+    Run,
+    Settings,
+)
 from planexec.core import events as e
 from planexec.core.contract import RELATED_TESTS, Contract
 from planexec.core.errors import UsageError
@@ -14,7 +28,8 @@ from planexec.core.example import default_file
 from planexec.core.plan import Proposal
 from planexec.core.roles import Unreadable
 from planexec.core.rules import validate_plan
-from planexec.core.state import BUDGET, RunState
+from planexec.core.state import BLOCKED, BUDGET, RunState
+from planexec.core.usage import RAISABLE
 from planexec.planners.workflow import REGRESSION_FILE
 from planexec.testing.bench import flaky
 from planexec.tools.toolbox import Toolbox
@@ -45,6 +60,7 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
         REGRESSION_FILE: default_file(check, base.entries, steps.bench.project)
         if check and check.arguments.example
         else "",
+        **_models(run),
     }
     run.log.record(
         e.RunStarted(
@@ -71,8 +87,22 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
     _measure(run)
 
 
-def take_up(run: Run) -> None:
-    """Put the scratch tree back to what the journal says, and write that the run goes on."""
+def _models(run: Run) -> dict[str, str]:
+    """Which models may be asked, and where; nothing where none is configured."""
+    models = run.models
+    if models.planning is None or models.acting is None:
+        return {}
+    url = models.redactor.text(models.base_url)
+    return {MODEL: models.planning.name, EXECUTOR_MODEL: models.acting.name, BASE_URL: url}
+
+
+def take_up(run: Run, raised: Mapping[str, float] = MappingProxyType({})) -> None:
+    """Put the scratch tree back to what the journal says, and write that the run goes on, with the limit on which it
+    had ended raised.
+    """
+    if run.log.state.status == BLOCKED:
+        limit = RAISABLE[run.log.state.reason]
+        run.log.record(e.LimitRaised(limit, raised[limit]))
     run.controller.steps.restore(run.log.state.snapshot)
     run.log.record(e.RunResumed(__version__))
     if not run.log.state.baseline:
@@ -95,7 +125,9 @@ def _measure(run: Run) -> None:
 def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]]:
     """The first plan and what the rules say of it; nothing is run and nothing is written."""
     repository = Repository.open(settings.where.repo)
-    planner = chosen(PLANNERS, settings.planner, "planner")()
+    models = models_of(settings.models, user_configuration())
+    cast = Cast(tuple(Toolbox.standard().tools.values()), models.planning, models.acting)
+    planner = planner_of(settings.planner, cast)
     check = contract.reproduction
     project = root_for(contract, settings.where.repo, repository.root)
     file = default_file(check, repository.tracked(), project) if check and check.arguments.example else ""

@@ -14,12 +14,14 @@ import platformdirs
 
 from planexec.core.errors import ContractError, UsageError
 from planexec.core.yamlmarks import Document, read
+from planexec.llm.settings import ConfiguredModel
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``python``: the interpreter for tests. ``sandbox``: as the option. ``state_dir``: where journals go.
+    ``model``: which language models, and the server that has them.
 
     ``pass_env``: names of environment variables that tests may see, with the values that they have here.
     """
@@ -28,6 +30,7 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sandbox: str = ""
     state_dir: str = ""
     pass_env: tuple[str, ...] = ()
+    model: ConfiguredModel = ConfiguredModel()
 
     def passed(self, env: Mapping[str, str]) -> dict[str, str]:
         """Those variables of ``env`` that are passed through."""
@@ -37,6 +40,11 @@ class Configuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def configuration_file() -> Path:
     """Where the user's configuration lies; it need not exist."""
     return Path(platformdirs.user_config_path("planexec")) / "config.yaml"
+
+
+def prices_file() -> Path:
+    """Where the user's own prices of models lie; it need not exist."""
+    return configuration_file().with_name("prices.yaml")
 
 
 def user_configuration(file: Path | None = None) -> Configuration:
@@ -65,11 +73,22 @@ def _checked(document: Document, file: str) -> Configuration:
             near = difflib.get_close_matches(key, _KEYS, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"keys: {', '.join(_KEYS)}"
             raise _error(document, key, f"unknown key '{key}'", hint, file)
+        if key == "model":
+            _check_model(document, value, file)
+            continue
         if key == "pass_env" and not _are_names(value):
             raise _error(document, key, "'pass_env' is a list of names of variables", "such as [API_URL]", file)
         if key != "pass_env" and not (isinstance(value, str) and value):
             raise _error(document, key, f"'{key}' is a text", "put it in quotes", file)
     return msgspec.convert(data, Configuration)
+
+
+def _check_model(document: Document, value: Any, file: str) -> None:
+    try:
+        msgspec.convert(value, ConfiguredModel)
+    except msgspec.ValidationError as error:
+        known = ", ".join(ConfiguredModel.__struct_fields__)
+        raise _error(document, "model", f"'model' is not as it should be: {error}", f"keys: {known}", file) from None
 
 
 def _are_names(value: Any) -> bool:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from planexec import __version__
+from planexec.assembly.choices import ModelChoice
 from planexec.assembly.configuration import configuration_file, user_configuration, variables
+from planexec.assembly.models import models_of
 from planexec.assembly.parts import cache_folder
 from planexec.core.contract import Limits
 from planexec.core.errors import EnvironmentFailure, PlanexecError, UsageError
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
+from planexec.llm.examining import examine_model
 from planexec.sandbox.bubblewrap import BubblewrapSandbox
 from planexec.sandbox.choose import choose
 from planexec.sandbox.interface import Sandbox
@@ -41,13 +44,16 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Questions:
-    """What a person asks with: a folder of the repository, the interpreter, the sandbox, whether to run the tests."""
+    """What a person asks with: a folder of the repository, the interpreter, the sandbox, whether to run the tests,
+    which model to ask (None asks none).
+    """
 
     where: Where
     env: dict[str, str]
     python: str | None = None
     sandbox: str = "auto"
     tests: bool = True
+    models: ModelChoice | None = None
     suite_seconds: float = Limits().suite_seconds
 
 
@@ -62,7 +68,7 @@ def examine(questions: Questions, progress: Callable[[str], None]) -> Document:
     sections: dict[str, Callable[[], Document | None]] = {
         "configuration": doctor.configuration, "sandbox": doctor.sandboxes, "git": doctor.git,
         "repository": doctor.repository, "state": doctor.state, "interpreter": doctor.interpreters,
-        "baseline": doctor.baseline,
+        "baseline": doctor.baseline, "model": doctor.model,
     }  # fmt: skip
     found: Document = {"planexec": __version__}
     for name, look in sections.items():
@@ -92,6 +98,21 @@ class _Doctor:
         """Without this planexec cannot work."""
         self.usable = False
         self.advice.append(f"{error.message} ({error.hint})" if error.hint else error.message)
+
+    def model(self) -> Document | None:
+        """What the model's server can do, where a person asks for it."""
+        choice = self.questions.models
+        if choice is None:
+            return None
+        models = models_of(choice, user_configuration())
+        planning = models.planning
+        if planning is None:
+            raise UsageError("no model is configured", "name one: --model-name NAME, PLANEXEC_MODEL, or config.yaml")
+        self.progress(f"asking the model {planning.name}")
+        found = examine_model(planning, models.base_url or "OpenAI's own server")
+        if not found["answers"]:
+            self.wrong(EnvironmentFailure(found["problem"], found["hint"]))
+        return found
 
     def configuration(self) -> Document:
         """The user's own configuration."""

@@ -5,37 +5,40 @@ What the command line asks for goes in; a controller that is ready to run comes 
 
 from __future__ import annotations
 
-import difflib
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
 
 import platformdirs
 
+from planexec.assembly.casting import Cast, executor_of, planner_of
+from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.configuration import Configuration, user_configuration, variables
 from planexec.assembly.contracts import contract_files, kept_contract, root_for
+from planexec.assembly.models import Models, models_of
 from planexec.controller.loop import Controller
+from planexec.controller.metering import MeteredModel
 from planexec.controller.steps import StepRunner
 from planexec.core.contract import Contract
 from planexec.core.errors import ConflictError, EnvironmentFailure, UsageError
-from planexec.core.roles import Executor, Planner
-from planexec.core.state import RUNNING, SUCCEEDED, RunState
-from planexec.executors.workflow import WorkflowExecutor
+from planexec.core.state import BLOCKED, RUNNING, SUCCEEDED, RunState
+from planexec.core.usage import OPTIONS, RAISABLE
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
 from planexec.journal.runlog import RunLock, RunLog, events_of, resolve, seconds_worked
-from planexec.planners.workflow import WorkflowPlanner
+from planexec.llm.interface import LanguageModel
 from planexec.sandbox.choose import choose
 from planexec.sandbox.interface import Sandbox
 from planexec.testing.bench import Bench
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
+from planexec.tools.survey import survey
 from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.registry import Registry
 from planexec.workspace.branch import Identity, check_branch
@@ -44,13 +47,11 @@ from planexec.workspace.gitview import synthesise
 from planexec.workspace.repository import Repository
 from planexec.workspace.where import Where
 
-PLANNERS: dict[str, Callable[[], Planner]] = {"workflow": WorkflowPlanner}
-EXECUTORS: dict[str, Callable[[], Executor]] = {"workflow": WorkflowExecutor}
 SHOWN_DIRTY = 10
 PYTHON, SANDBOX, PROJECT = "python_path", "sandbox_name", "project"
+MODEL, EXECUTOR_MODEL, BASE_URL = "model", "executor_model", "base_url"
 """Settings with which an interrupted run is taken up again."""
 APPLY, KEEP, DRY_RUN, BRANCH = "apply", "keep", "dry-run", "branch"
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Settings:
     branch: str = ""
     include_dirty: bool = False
     budget: float = 0.0
+    models: ModelChoice = UNSAID
 
     @property
     def mode(self) -> str:
@@ -95,6 +97,7 @@ class Run:
     interpreter: Interpreter
     sandbox: Sandbox
     where: Where
+    models: Models
     dirty: tuple[str, ...] = ()
 
 
@@ -110,6 +113,7 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
         check_branch(repository, settings.branch)
         Identity.of(repository)
     place = _place(contract, settings, repository)
+    check_cast(settings, place.configuration)
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     with _locked(place, run_id) as log:
         progress("copying the tree")
@@ -119,18 +123,33 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
             yield replace(run, dirty=dirty)
 
 
+def check_cast(settings: Settings, configuration: Configuration) -> None:
+    """Whether planner, executor and models are there, before anything is copied. Raises UsageError."""
+    models = models_of(replace(settings.models, record=None), configuration)
+    cast = Cast((), models.planning, models.acting)
+    planner_of(settings.planner, cast)
+    executor_of(settings.executor, cast)
+
+
 @contextmanager
-def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterator[Run]:
+def resumed(
+    name: str,
+    where: Where,
+    progress: Callable[[str], None],
+    models: ModelChoice = UNSAID,
+    raised: Mapping[str, float] = MappingProxyType({}),
+) -> Iterator[Run]:
     """Put an interrupted run together again, as it was: same contract, base, interpreter and kind of sandbox.
 
-    ``name`` is a run id, the beginning of one, or empty for the latest. Raises UsageError where nothing is to be
-    resumed, ConflictError where the repository moved on.
+    ``name`` is a run id, the beginning of one, or empty for the latest. ``raised`` are limits (by their keys in the
+    contract) that a run which ended at them is given anew. Raises UsageError where nothing is to be resumed,
+    ConflictError where the repository moved on.
     """
     repository = Repository.open(where.repo)
     folder = where.folder()
     with Journal.open(folder, create=False) as journal:
         state = RunLog(journal, resolve(journal, name)).state
-    if state.status != RUNNING:
+    if state.status != RUNNING and not at_limit(state, raised):
         raise UsageError(f"run {state.run_id} is {state.status}, so nothing is to be resumed", _instead(state, where))
     if repository.head != state.base["commit"]:
         raise ConflictError(
@@ -142,20 +161,39 @@ def resumed(name: str, where: Where, progress: Callable[[str], None]) -> Iterato
     kept = state.settings
     settings = Settings(
         where, kept["planner"], kept["executor"], kept[SANDBOX], kept[PYTHON], kept["mode"] == DRY_RUN,
-        kept["mode"] == APPLY, project=kept.get(PROJECT, ""),
+        kept["mode"] == APPLY, project=kept.get(PROJECT, ""), models=_same(models, kept),
     )  # fmt: skip
     place = _place(contract, settings, repository)
     with _locked(place, state.run_id) as log:
         progress("bringing the copies back")
         workspace = _copies_of(state, place.store)
         with _discarded(workspace, place.sandbox):
-            seconds = contract.limits.seconds - seconds_worked(events_of(log.journal, log.run_id))
+            allowed = raised.get("seconds") or float(kept.get("seconds", contract.limits.seconds))
+            seconds = allowed - seconds_worked(events_of(log.journal, log.run_id))
             run = _assembled(contract, settings, progress, place, workspace, log, seconds)
             yield run
 
 
+def at_limit(state: RunState, raised: Mapping[str, float]) -> bool:
+    """Whether a run ended at a limit of which it is given more. Raises UsageError where it is not enough."""
+    limit = RAISABLE.get(state.reason, "") if state.status == BLOCKED else ""
+    return bool(limit) and limit in raised
+
+
+def _same(models: ModelChoice, kept: Mapping[str, str]) -> ModelChoice:
+    """The models that the run began with, where the command line does not name others."""
+    return replace(
+        models,
+        model=models.model or kept.get(MODEL, ""),
+        executor_model=models.executor_model or kept.get(EXECUTOR_MODEL, ""),
+        base_url=models.base_url or kept.get(BASE_URL, ""),
+    )
+
+
 def _instead(state: RunState, where: Where) -> str:
     """What a person can do where there is nothing to resume."""
+    if state.status == BLOCKED and state.reason in RAISABLE:
+        return f"it ended at a limit; more of it: {where.command('resume', state.run_id, OPTIONS[state.reason], 'N')}"
     mode, branch = state.settings.get("mode"), state.settings.get("branch", "")
     if state.status != SUCCEEDED or mode == DRY_RUN:
         return "start a new run"
@@ -245,13 +283,27 @@ def _assembled(
     )  # fmt: skip
     bench = Bench(workspace, harness, place.store, contract.limits.suite_seconds)
     deadline = time.monotonic() + seconds
-    steps = StepRunner(
-        contract, log, chosen(EXECUTORS, settings.executor, "executor")(), Toolbox.standard(), bench,
-        Registry.of(contract), lambda: deadline - time.monotonic(), progress,
+
+    def left() -> float:
+        return deadline - time.monotonic()
+
+    def metered(model: LanguageModel | None) -> MeteredModel | None:
+        if model is None:
+            return None
+        clean, price = models.redactor.text, models.prices.cost
+        return MeteredModel(model, log, place.store, contract.limits, left, clean, price, progress)
+
+    models, toolbox = models_of(settings.models, place.configuration), Toolbox.standard()
+    cast = Cast(
+        tuple(toolbox.tools.values()), metered(models.planning), metered(models.acting),
+        lambda: survey(bench, contract),
     )  # fmt: skip
-    controller = Controller(contract, log, chosen(PLANNERS, settings.planner, "planner")(), steps, progress)
+    executor, planner = executor_of(settings.executor, cast), planner_of(settings.planner, cast)
+    steps = StepRunner(contract, log, executor, toolbox, bench, Registry.of(contract), left, progress)
+    controller = Controller(contract, log, planner, steps, progress)
     return Run(
-        controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox, settings.where
+        controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox, settings.where,
+        models,
     )  # fmt: skip
 
 
@@ -281,13 +333,3 @@ def cache_folder() -> Path:
             f"the cache folder {folder} cannot be made: {error.strerror}", "set XDG_CACHE_HOME"
         ) from None
     return folder
-
-
-def chosen(known: dict[str, _T], name: str, what: str) -> _T:
-    """``auto`` is the workflow: without a model there is nothing else to choose from."""
-    name = "workflow" if name == "auto" else name
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: auto, {', '.join(known)}"
-        raise UsageError(f"there is no {what} '{name}'", hint)
-    return known[name]

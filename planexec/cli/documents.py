@@ -11,6 +11,7 @@ import msgspec
 from planexec.core import events as e
 from planexec.core.plan import as_json, critical_path, progress
 from planexec.core.state import RUNNING, RunState
+from planexec.core.usage import Spent
 from planexec.journal.chain import Stored
 
 History = list[tuple[Stored, e.AnyEvent]]
@@ -45,8 +46,35 @@ def run_document(state: RunState, history: History, patch: dict[str, Any], *, li
         "applied": state.apply,
         "branch": {"name": state.branch, "commit": state.branch_commit, "outcome": state.branch_made},
         "dirty": list(state.dirty),
-        "usage": {"model": None, "calls": 0, "tokens": 0, "cost": 0},
+        "usage": usage(state),
         "metrics": metrics(state, history),
+    }
+
+
+def usage(state: RunState) -> dict[str, Any]:
+    """What asking models took, in all and by step (empty: while planning) and model. Tokens and US dollars are those
+    that are known: ``unmetered`` and ``unpriced`` count the questions without them, and ``cost`` is None where no
+    question has a price.
+    """
+    by_step = {
+        step or "planning": {model: _spent(spent) for model, spent in models.items()}
+        for step, models in state.usage.items()
+    }
+    return {**_spent(state.spent()), "by_step": by_step}
+
+
+def _spent(spent: Spent) -> dict[str, Any]:
+    return {
+        "calls": spent.questions,
+        "requests": spent.requests,
+        "tokens": spent.tokens,
+        "sent": spent.sent,
+        "cached": spent.cached,
+        "received": spent.received,
+        "cost": None if spent.questions and spent.unpriced == spent.questions else round(spent.cost, 6),
+        "unmetered": spent.unmetered,
+        "unpriced": spent.unpriced,
+        "seconds": round(spent.seconds, 3),
     }
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from planexec.assembly.choices import ModelChoice
 from planexec.assembly.doctor import Questions, examine
 from planexec.cli.inspecting import write_json
 from planexec.cli.render import Page, page
@@ -16,9 +17,11 @@ from planexec.testing.discovery import named_here
 from planexec.workspace.where import Where
 
 
-def doctor(where: Where, python: str | None, sandbox: str, tests: bool, as_json: bool) -> int:
+def doctor(
+    where: Where, python: str | None, sandbox: str, tests: bool, models: ModelChoice | None, as_json: bool
+) -> int:
     """Exit code 0 when planexec can work here, else that of the environment."""
-    questions = Questions(where, dict(os.environ), named_here(python, Path()), sandbox, tests)
+    questions = Questions(where, dict(os.environ), named_here(python, Path()), sandbox, tests, models)
     document = examine(questions, _tell)
     if as_json:
         write_json(document)
@@ -93,8 +96,13 @@ def _baseline(out: Page, found: dict[str, Any]) -> None:
         out.line(f"  not believed: {text}", "red")
 
 
+def _model(out: Page, found: dict[str, Any]) -> None:
+    for line in found["words"]:
+        out.line(f"  {line}", "" if found["answers"] else "red")
+
+
 _SHOWN = 10
 _SECTIONS = {
     "sandbox": _sandbox, "git": _git, "repository": _repository, "state": _state, "configuration": _configuration,
-    "interpreter": _interpreter, "baseline": _baseline,
+    "interpreter": _interpreter, "baseline": _baseline, "model": _model,
 }  # fmt: skip

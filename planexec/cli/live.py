@@ -108,12 +108,29 @@ def told(event: e.AnyEvent, budget: str = "") -> str:
             return f"[{event.step}] withdrawn: {event.reason}"
         case e.ForbiddenEntered():
             return f"[{event.step}] forbidden state undone: {', '.join(event.paths)}"
+        case e.ModelCalled():
+            return asked(event)
+        case e.LimitRaised():
+            return f"limits.{event.limit} is now {event.value:g}"
         case e.CheckJudged():
             return f"gate: {event.check} {event.evidence.status}: {event.evidence.summary}"
         case e.RunEnded():
             return f"{event.status}: {event.message}"
         case _:
             return ""
+
+
+def asked(event: e.ModelCalled) -> str:
+    """A question to a model: what for, what it took, and what was wrong with the answer."""
+    taken = event.usage
+    counts = "tokens not told"
+    if taken.sent is not None and taken.received is not None:
+        cached = f" ({taken.cached:,} cached)" if taken.cached else ""
+        counts = f"{taken.sent:,} tokens{cached} in, {taken.received:,} out"
+    again = f", {taken.requests} requests" if taken.requests > 1 else ""
+    cost = f", ${event.cost:.4f}" if event.cost is not None else ""
+    wrong = f"; not usable: {event.problem}" if event.problem else ""
+    return f"[{event.step or 'planning'}] {event.model} asked to {event.purpose}: {counts}{again}{cost}{wrong}"
 
 
 def _tests(event: e.RunStarted) -> str:

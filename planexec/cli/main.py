@@ -13,17 +13,23 @@ from typing import Annotated, Optional
 
 import typer
 
+from planexec.assembly.choices import ModelChoice
 from planexec.cli.options import (
     Apply,
+    BaseUrl,
     Branch,
     Budget,
     DryRun,
     Events,
     Executor,
+    ExecutorModel,
     IncludeDirty,
     Json,
+    Model,
     Planner,
     Python,
+    Record,
+    Replay,
     Repo,
     RunId,
     Sandbox,
@@ -44,6 +50,9 @@ app = typer.Typer(
 )
 
 
+_MORE = "More of this limit for a run that ended at it; counted from the run's beginning."
+
+
 @app.command()
 def run(
     contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
@@ -60,6 +69,11 @@ def run(
     branch: Branch = None,
     include_dirty: IncludeDirty = False,
     budget: Budget = "",
+    model: Model = "",
+    base_url: BaseUrl = "",
+    executor_model: ExecutorModel = "",
+    record: Record = None,
+    replay: Replay = None,
     sandbox: Sandbox = "auto",
     python: Python = None,
     state_dir: StateDir = None,
@@ -71,7 +85,7 @@ def run(
 
     options = running.Options(
         Where(repo, state_dir), dry_run, apply, planner, executor, sandbox, python, as_json, events, branch or "",
-        include_dirty, budget,
+        include_dirty, budget, ModelChoice(model, base_url, executor_model, record, replay),
     )  # fmt: skip
     _leave(lambda: running.run(contract, options, fixture, into))
 
@@ -89,6 +103,11 @@ def fix(
     branch: Branch = None,
     include_dirty: IncludeDirty = False,
     budget: Budget = "",
+    model: Model = "",
+    base_url: BaseUrl = "",
+    executor_model: ExecutorModel = "",
+    record: Record = None,
+    replay: Replay = None,
     sandbox: Sandbox = "auto",
     python: Python = None,
     state_dir: StateDir = None,
@@ -100,7 +119,7 @@ def fix(
 
     options = running.Options(
         Where(repo, state_dir), dry_run, apply, planner, executor, sandbox, python, as_json, events, branch or "",
-        include_dirty, budget,
+        include_dirty, budget, ModelChoice(model, base_url, executor_model, record, replay),
     )  # fmt: skip
     _leave(lambda: running.fix(tests, options))
 
@@ -109,15 +128,27 @@ def fix(
 def resume(
     run_id: RunId = "",
     repo: Repo = Path(),
+    max_seconds: Annotated[Optional[float], typer.Option("--max-seconds", min=1, help=_MORE)] = None,  # noqa: UP045
+    max_calls: Annotated[Optional[int], typer.Option("--max-calls", min=1, help=_MORE)] = None,  # noqa: UP045
+    max_tokens: Annotated[Optional[int], typer.Option("--max-tokens", min=1, help=_MORE)] = None,  # noqa: UP045
+    max_cost: Annotated[Optional[float], typer.Option("--max-cost", min=0, help=_MORE)] = None,  # noqa: UP045
+    model: Model = "",
+    base_url: BaseUrl = "",
+    executor_model: ExecutorModel = "",
+    record: Record = None,
+    replay: Replay = None,
     state_dir: StateDir = None,
     as_json: Json = False,
     events: Events = False,
 ) -> None:
-    """Go on with a run that was interrupted, from what its journal holds."""
+    """Go on with a run that was interrupted, or that ended at a limit of which it is given more."""
     from planexec.cli import running
 
-    options = running.Options(Where(repo, state_dir), as_json=as_json, events=events)
-    _leave(lambda: running.resume(run_id, options))
+    models = ModelChoice(model, base_url, executor_model, record, replay)
+    options = running.Options(Where(repo, state_dir), as_json=as_json, events=events, models=models)
+    given = {"seconds": max_seconds, "model_calls": max_calls, "model_tokens": max_tokens, "model_cost": max_cost}
+    raised = {limit: float(value) for limit, value in given.items() if value is not None}
+    _leave(lambda: running.resume(run_id, options, raised))
 
 
 @app.command()
@@ -179,12 +210,17 @@ def plan(
     contract: Annotated[Path, typer.Argument(help="The task contract, a YAML file.", show_default=False)],
     repo: Repo = Path(),
     planner: Planner = "auto",
+    model: Model = "",
+    base_url: BaseUrl = "",
+    record: Record = None,
+    replay: Replay = None,
     as_json: Json = False,
 ) -> None:
     """Propose a plan and check it against the rules; run nothing."""
     from planexec.cli import running
 
-    _leave(lambda: running.plan(contract, repo, planner, as_json))
+    models = ModelChoice(model, base_url, record=record, replay=replay)
+    _leave(lambda: running.plan(contract, repo, planner, models, as_json))
 
 
 @app.command()
@@ -231,13 +267,21 @@ def doctor(
     python: Python = None,
     sandbox: Sandbox = "auto",
     tests: Annotated[bool, typer.Option("--tests/--no-tests", help="Run the whole suite twice in the sandbox.")] = True,
+    ask: Annotated[
+        bool, typer.Option("--model", help="Ask the model's server what it can do: three questions.")
+    ] = False,
+    model: Annotated[
+        str, typer.Option("--model-name", metavar="NAME", help="The model to ask; without it the configured one.")
+    ] = "",
+    base_url: BaseUrl = "",
     state_dir: StateDir = None,
     as_json: Json = False,
 ) -> None:
     """Say whether planexec can work on this repository: sandbox, git, interpreter, tests; and if not, why."""
     from planexec.cli import examining
 
-    _leave(lambda: examining.doctor(Where(repo, state_dir), python, sandbox, tests, as_json))
+    models = ModelChoice(model, base_url) if ask or model or base_url else None
+    _leave(lambda: examining.doctor(Where(repo, state_dir), python, sandbox, tests, models, as_json))
 
 
 @app.callback(invoke_without_command=True)

@@ -14,8 +14,29 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Prove, but never apply:
 Apply = Annotated[
     bool, typer.Option("--apply/--no-apply", help="Apply a proven patch to the working tree, uncommitted.")
 ]
-Planner = Annotated[str, typer.Option("--planner", help="Who plans: auto or workflow.")]
-Executor = Annotated[str, typer.Option("--executor", help="Who acts: auto or workflow.")]
+Planner = Annotated[str, typer.Option("--planner", help="Who plans: auto, workflow, search or model.")]
+Executor = Annotated[str, typer.Option("--executor", help="Who acts: auto, workflow or model.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="NAME", show_default="PLANEXEC_MODEL, or the user's configuration; without it none is asked",
+        help="The language model, of any server that speaks OpenAI's chat completions.",
+    ),
+]  # fmt: skip
+BaseUrl = Annotated[
+    str, typer.Option("--base-url", metavar="URL", help="The model's server, such as http://127.0.0.1:8080/v1.")
+]
+ExecutorModel = Annotated[
+    str, typer.Option("--executor-model", metavar="NAME", help="Another, cheaper model for the steps of the plan.")
+]
+Record = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--record", metavar="FILE", help="Keep each question to a model and its answer in a file, redacted."),
+]
+Replay = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--replay", metavar="FILE", help="Take the models' answers from a recording, without network."),
+]
 Sandbox = Annotated[
     str, typer.Option("--sandbox", help="auto, bubblewrap, landlock, or none (runs the project's code unconfined).")
 ]

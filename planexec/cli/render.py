@@ -90,6 +90,7 @@ def show_run(page: Page, document: dict[str, Any], *, brief: bool = False, resum
     show_steps(page, f"Plan {document['revision']}", document["steps"])
     show_facts(page, document)
     show_checks(page, document)
+    show_usage(page, document["usage"])
     if document["diff"]["patch"] and not brief:
         page.heading(f"Patch (+{document['diff']['added']} -{document['diff']['removed']})")
         page.patch(document["diff"]["patch"])
@@ -174,6 +175,26 @@ def show_checks(page: Page, document: dict[str, Any]) -> None:
             [name, check["status"], check["verifier"], f"{evidence['id']} {evidence['summary']}" if evidence else "-"]
         )
     page.table(["check", "status", "verifier", "evidence"], rows)
+
+
+def show_usage(page: Page, usage: dict[str, Any]) -> None:
+    """What asking models took, by step and model."""
+    if not usage["calls"]:
+        return
+    page.heading("Models")
+    rows = [
+        [step, model, *_taken(spent)] for step, models in usage["by_step"].items() for model, spent in models.items()
+    ]
+    if len(rows) > 1:
+        rows.append(["all", "", *_taken(usage)])
+    page.table(["step", "model", "calls", "tokens in", "cached", "out", "cost"], rows)
+
+
+def _taken(spent: dict[str, Any]) -> list[str]:
+    unknown = "+" if spent["unmetered"] else ""
+    counts = [f"{spent[key]:,}{unknown}" for key in ("sent", "cached", "received")]
+    cost = "unknown" if spent["cost"] is None else f"${spent['cost']:.4f}{'+' if spent['unpriced'] else ''}"
+    return [f"{spent['calls']} calls" if spent["calls"] != 1 else "1 call", *counts, cost]
 
 
 def show_report(page: Page, document: dict[str, Any]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from planexec.assembly.beginning import begin, propose, take_up
+from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.contracts import contract_for_tests, load_contract, repository_ids
 from planexec.assembly.parts import (
     APPLY,
@@ -52,6 +53,7 @@ class Options:
     branch: str = ""
     include_dirty: bool = False
     budget: str = ""
+    models: ModelChoice = UNSAID
 
     def settings(self) -> Settings:
         """What the assembly needs. Raises UsageError for options that exclude each other."""
@@ -67,7 +69,7 @@ class Options:
         return Settings(
             self.where, self.planner, self.executor, self.sandbox, python, self.dry_run, self.apply,
             branch=self.branch, include_dirty=self.include_dirty,
-            budget=seconds_of(self.budget) if self.budget else 0.0,
+            budget=seconds_of(self.budget) if self.budget else 0.0, models=self.models,
         )  # fmt: skip
 
 
@@ -100,17 +102,18 @@ def fix(tests: list[str], options: Options) -> int:
     return _drive(contract, text, options, settings)
 
 
-def resume(run_id: str, options: Options) -> int:
-    """Go on with an interrupted run, to the end that it would have had."""
+def resume(run_id: str, options: Options, raised: Mapping[str, float]) -> int:
+    """Go on with an interrupted run, to the end that it would have had; or with one that ended at a limit."""
     with opened(options.where) as found:  # mends, and says so where there is no run
         known = found.log(run_id).state
     narrator = Narrator(events=options.events, quiet=options.as_json)
     begun: list[Run] = []
-    with _telling(options.where, begun, known), narrator, resumed(run_id, options.where, narrator.progress) as parts:
+    again = resumed(run_id, options.where, narrator.progress, options.models, raised)
+    with _telling(options.where, begun, known), narrator, again as parts:
         begun.append(parts)
         narrator.begin(parts.log.run_id, parts.log.state.settings)
         parts.log.listeners.append(narrator.hear)
-        take_up(parts)
+        take_up(parts, raised)
         ended = _finished(parts, narrator)
     return _told(ended, options)
 
@@ -224,10 +227,10 @@ def exit_code(state: RunState) -> int:
     return {SUCCEEDED: 0, WAITING: 4}.get(state.status, 1)
 
 
-def plan(path: Path, repo: Path, planner: str, as_document: bool) -> int:
+def plan(path: Path, repo: Path, planner: str, models: ModelChoice, as_document: bool) -> int:
     """Propose and check; 0 when the rules have nothing against the plan."""
     contract = load_contract(path)
-    proposal, findings = propose(contract, Settings(Where(repo), planner=planner))
+    proposal, findings = propose(contract, Settings(Where(repo), planner=planner, models=models))
     if as_document:
         write_json({"scope": proposal.scope, "steps": as_json(proposal.steps), "findings": findings})
     else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planexec.controller.ending import report
 from planexec.controller.steps import StepRunner
@@ -25,6 +25,7 @@ from planexec.core.interrupts import Interrupted
 from planexec.core.plan import Proposal, Status
 from planexec.core.roles import Planner, Unreadable
 from planexec.core.rules import validate_plan, validate_replan
+from planexec.core.usage import OPTIONS
 from planexec.journal.runlog import RunLog, events_of
 from planexec.verifiers.interface import Candidate, Request
 from planexec.workspace.gitview import render
@@ -50,9 +51,10 @@ class Controller:
                     decision = d.Conclude(s.BLOCKED, "time", "the time of the run is used up (limits.seconds)")
                 self.perform(decision)
         except LimitReached as error:
-            self._conclude(d.Conclude(s.BLOCKED, error.limit, error.message, (error.hint,)))
+            self._conclude(d.Conclude(s.BLOCKED, error.limit, error.message))
         except EnvironmentFailure as error:
-            self._conclude(d.Conclude(s.BLOCKED, "environment", error.message, environment=True))
+            told = f"{error.message} ({error.hint})" if error.hint else error.message
+            self._conclude(d.Conclude(s.BLOCKED, "environment", told, environment=True))
         except KeyboardInterrupt as error:
             if self.log.state.status == s.RUNNING:
                 self.log.record(e.RunInterrupted(error.name if isinstance(error, Interrupted) else "SIGINT"))
@@ -105,7 +107,7 @@ class Controller:
             return
         state, store, tools = self.log.state, self.steps.bench.store, self.steps.toolbox.names
         if isinstance(ask, Unreadable):
-            self.log.record(e.ProposalRefused(store.put(ask.text.encode()), ask.findings))
+            self.log.record(e.ProposalRefused(store.put(ask.text.encode("utf-8", "backslashreplace")), ask.findings))
             return
         if trigger is None:
             findings = validate_plan(ask, state.scope, state.required_checks, tools)
@@ -167,6 +169,9 @@ class Controller:
                 bench = self.steps.bench
                 text = render(candidate.changes, bench.store, bench.harness.sandbox).patch
                 patch = bench.store.put(text.encode("utf-8", "surrogateescape"))
+        if decision.status == s.BLOCKED and decision.reason in OPTIONS:
+            more = f"More of it? planexec resume {state.run_id} {OPTIONS[decision.reason]} N goes on from here."
+            decision = replace(decision, questions=(*decision.questions, more))
         told = report(self.contract, state, decision, self.steps.bench.store, self._observed())
         self.log.record(
             e.RunEnded(

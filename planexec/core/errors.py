@@ -61,8 +61,8 @@ class LimitReached(PlanexecError):
 
     exit_code = 3
 
-    def __init__(self, limit: str, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)
+    def __init__(self, limit: str, message: str) -> None:
+        super().__init__(message)
         self.limit = limit
 
 

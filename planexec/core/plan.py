@@ -149,6 +149,11 @@ def affected(steps: Iterable[Step], roots: Collection[str]) -> set[str]:
     return found
 
 
+def superseding(steps: Iterable[Step], hit: Collection[str]) -> list[Step]:
+    """Steps as they stand in the next revision: superseded where they were affected."""
+    return [msgspec.structs.replace(step, status=Status.SUPERSEDED) if step.id in hit else step for step in steps]
+
+
 def ancestors(steps: Iterable[Step], of: str) -> set[str]:
     """Every step that ``of`` depends on, directly or not."""
     parents = {step.id: step.depends_on for step in steps}

@@ -93,3 +93,11 @@ RAISABLE = {
     "model_cost": "model_cost",
 }
 """Reasons for which a run ends at a limit that a person may raise, and the limit's key in the contract."""
+
+OPTIONS = {
+    "time": "--max-seconds",
+    "model_calls": "--max-calls",
+    "model_tokens": "--max-tokens",
+    "model_cost": "--max-cost",
+}
+"""The option of ``resume`` that gives more of it."""

@@ -57,7 +57,7 @@ class WorkflowPlanner:
         if new is None:
             return None
         ids = {step.id for step in new}
-        kept = [_as_kept(step, hit) for step in state.steps if step.id not in ids]
+        kept = [step for step in p.superseding(state.steps, hit) if step.id not in ids]
         return Proposal(state.scope, (*kept, *new))
 
     def _extend_setup(self, contract: Contract, state: RunState) -> list[Step] | None:
@@ -121,6 +121,14 @@ class WorkflowPlanner:
             )
         guards = [check for check in contract.checks.values() if _is_guard(check, state)]
         return [patch, *_after_patch(contract, patch, guards, taken)]
+
+
+class SearchPlanner(WorkflowPlanner):
+    """The same steps, where the change is one that a search can enumerate: nothing is assumed of the test set-up."""
+
+    name = "search"
+    mechanism = "search"
+    reason = "the first plan: the suspected lines and the templates of edits are enough"
 
 
 def setup_subjects(check: Check) -> dict[str, tuple[str, str]]:
@@ -304,11 +312,6 @@ def _reproduces(step: Step) -> bool:
 def _inspected(state: RunState) -> str:
     """The completed step that inspected."""
     return next(step.id for step in state.steps if step.status is Status.COMPLETED and "inspection" in step.artifacts)
-
-
-def _as_kept(step: Step, hit: Collection[str]) -> Step:
-    """A step as it stands in the next revision: superseded when it was affected."""
-    return replace(step, status=Status.SUPERSEDED) if step.id in hit else step
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -55,8 +55,9 @@ def test_everything_that_a_run_needs_is_looked_at(planexec: CommandLine, tree: P
     assert contents(tree) == before
     assert not list((tmp_path / "cache").glob("planexec/*/*"))
     found = done.document
-    keys = ["planexec", "configuration", "sandbox", "git", "repository", "state", "interpreter", "baseline", "usable"]
-    assert list(found) == [*keys, "advice"]
+    keys = ["planexec", "configuration", "sandbox", "git", "repository", "state", "interpreter", "baseline", "model"]
+    assert list(found) == [*keys, "usable", "advice"]
+    assert found["model"] is None
     assert found["usable"] and found["sandbox"]["chosen"] == "bubblewrap"
     assert [each["name"] for each in found["sandbox"]["mechanisms"]] == ["bubblewrap", "landlock"]
     assert found["repository"]["project"] == "backend" and found["repository"]["dirty"] == 0

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from planexec.cli.documents import usage
 from planexec.cli.render import Page, PlainPage, page, show_plan, show_run, show_steps
 from planexec.cli.richpage import RichPage
+from planexec.core.state import RunState
+from planexec.core.usage import Spent, Usage
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "[bold]\x1b]0;title\x07[/bold]"
@@ -25,6 +28,13 @@ class Terminal(io.StringIO):
 
 def evidence(number: int, summary: str = "it holds") -> dict[str, str]:
     return {"id": f"ev-{number}", "summary": summary}
+
+
+def spent(cost: float | None) -> Spent:
+    return Spent().plus(Usage(1200, 1000, 34, 2), cost, 1.5)
+
+
+asked = {"": {"large": spent(0.25)}, "patch": {"small": spent(None).plus(Usage(), None, 1.0)}}
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -52,6 +62,7 @@ def document(**changes: Any) -> dict[str, Any]:
             "tests": {"status": "pending", "verifier": "verify_related_tests", "evidence": None},
             "scope": {"status": "passed", "verifier": "verify_diff_scope", "evidence": evidence(2)},
         },
+        "usage": usage(RunState(usage=asked)),
         "diff": {"patch": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n", "added": 1, "removed": 1},
         "report": {
             "completed": ["inspect"], "unfinished": ["patch"], "questions": ["What now?"],
@@ -162,3 +173,22 @@ def test_what_is_not_the_usual_is_told() -> None:
         "  the patch was applied and taken back",
     ):
         assert line in stream.getvalue().splitlines()
+
+
+def test_what_models_took_is_told_by_step_and_model() -> None:
+    out = io.StringIO()
+    show_run(PlainPage(out), document())
+    told = [line.split("  ") for line in out.getvalue().splitlines() if "call" in line]
+    rows = [[cell.strip() for cell in line if cell.strip()] for line in told]
+    assert rows == [
+        ["planning", "large", "1 call", "1,200", "1,000", "34", "$0.2500"],
+        ["patch", "small", "2 calls", "1,200+", "1,000+", "34+", "unknown"],
+        ["all", "3 calls", "2,400+", "2,000+", "68+", "$0.2500+"],
+    ]
+
+
+def test_a_run_without_models_tells_nothing_of_them() -> None:
+    out = io.StringIO()
+    show_run(PlainPage(out), document(usage=usage(RunState())))
+    assert "Models" not in out.getvalue()
+    assert usage(RunState())["cost"] == 0

@@ -1,0 +1,73 @@
+"""Who plans and who acts, by the names that a person may choose."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from planexec.core.errors import UsageError
+from planexec.core.roles import Executor, Planner
+from planexec.executors.auto import AutoExecutor
+from planexec.executors.react import ReactExecutor
+from planexec.executors.workflow import WorkflowExecutor
+from planexec.llm.interface import LanguageModel
+from planexec.planners.auto import AutoPlanner
+from planexec.planners.model import ModelPlanner
+from planexec.planners.workflow import SearchPlanner, WorkflowPlanner
+from planexec.tools.interface import Tool
+from planexec.tools.survey import Survey
+
+
+@dataclass(frozen=True)
+class Cast:
+    """What planners and executors are made with: the models, where some are configured, the tools, and a way to
+    survey the base, where tests may be run.
+    """
+
+    tools: Sequence[Tool]
+    planning: LanguageModel | None = None
+    acting: LanguageModel | None = None
+    look: Callable[[], Survey] | None = None
+
+
+def planner_of(name: str, cast: Cast) -> Planner:
+    """The planner with this name. Raises UsageError for an unknown one, and for a model where none is configured."""
+    model = ModelPlanner(cast.planning, cast.tools, cast.look) if cast.planning is not None else None
+    match known(name, PLANNERS, "planner"):
+        case "workflow":
+            return WorkflowPlanner()
+        case "search":
+            return SearchPlanner()
+        case "model":
+            return model or _unconfigured()
+    return AutoPlanner(model, cast.look if model is not None else None)
+
+
+def executor_of(name: str, cast: Cast) -> Executor:
+    """The executor with this name. Raises UsageError like ``planner_of``."""
+    model = ReactExecutor(cast.acting, cast.tools) if cast.acting is not None else None
+    match known(name, EXECUTORS, "executor"):
+        case "workflow":
+            return WorkflowExecutor()
+        case "model":
+            return model or _unconfigured()
+    return AutoExecutor(model)
+
+
+PLANNERS = ("auto", "workflow", "search", "model")
+EXECUTORS = ("auto", "workflow", "model")
+
+
+def known(name: str, names: Collection[str], what: str) -> str:
+    """``name``, when it is one of ``names``. Raises UsageError."""
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+        raise UsageError(f"there is no {what} '{name}'", hint)
+    return name
+
+
+def _unconfigured() -> NoReturn:
+    raise UsageError("no model is configured", "name one: --model NAME, PLANEXEC_MODEL, or 'model:' in config.yaml")

@@ -1,0 +1,53 @@
+"""The models of a run: chosen by flags, environment and the user's configuration, never by the repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from planexec.assembly.choices import ModelChoice
+from planexec.assembly.configuration import Configuration, prices_file
+from planexec.llm.client import ServedModel
+from planexec.llm.interface import LanguageModel
+from planexec.llm.prices import Prices
+from planexec.llm.recording import Recorder, Replay
+from planexec.llm.redaction import Redactor
+from planexec.llm.settings import ModelSettings, resolve
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models that are ready to be asked, and what goes with them. None of them where no model is configured."""
+
+    redactor: Redactor
+    prices: Prices
+    planning: LanguageModel | None = None
+    acting: LanguageModel | None = None
+    base_url: str = ""
+
+
+def models_of(choice: ModelChoice, configuration: Configuration) -> Models:
+    """The planner's and the executor's model. Raises UsageError for what is not as it should be; asks nothing."""
+    served = resolve(choice.model, choice.base_url, os.environ, configuration.model)
+    redactor = Redactor(_secrets([served] if served else []))
+    prices = Prices.load(prices_file())
+    if choice.replay is not None:
+        replay = Replay(choice.replay)
+        name = choice.model or (served.name if served else "")
+        planning = replay.of(name)
+        acting = replay.of(choice.executor_model or configuration.model.executor or planning.name)
+        return Models(redactor, prices, planning, acting)
+    if served is None:
+        return Models(redactor, prices)
+    cheaper = choice.executor_model or configuration.model.executor
+    planning = ServedModel(served)
+    acting = ServedModel(served.called(cheaper)) if cheaper else planning
+    if choice.record is not None:
+        recorded = Recorder.file(choice.record, redactor)
+        return Models(redactor, prices, recorded.of(planning), recorded.of(acting), served.base_url)
+    return Models(redactor, prices, planning, acting, served.base_url)
+
+
+def _secrets(settings: Iterable[ModelSettings]) -> list[str]:
+    return [each.key.reveal() for each in settings]

@@ -1,0 +1,117 @@
+"""What an executor remembers of one step: enough for the next turn, and no more as the step goes on.
+
+The prompt of each turn is made of this anew. Only the last observations are shown at length; of older ones a line
+stays, and the whole of each can be recalled by its id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planexec.core import wire
+from planexec.core.roles import Action, Observation, StepVerdict
+from planexec.prompts.data import cut, quoted, visible
+from planexec.tools.recalling import as_text
+
+NEWEST, OLDER, SHOWN = 6000, 2000, 3
+"""Characters of the newest observation, of each before it, and how many are shown."""
+HISTORY_LINES, HISTORY_LINE, CHANGES = 24, 170, 2500
+STUCK = 3
+"""So many turns in a row that gave nothing new end the step."""
+CHANGING = frozenset({"edit", "undo", "shell", "regression"})
+
+
+@dataclass
+class Notebook:
+    """Actions, observations and changes of one attempt at a step."""
+
+    lines: list[str] = field(default_factory=list)
+    observations: list[tuple[str, str]] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    thought: str = ""
+    """The model's own, of its last turn: a note to itself."""
+    actions: int = 0
+    fruitful: int = 0
+    stale: int = 0
+    """Turns in a row that gave nothing new."""
+    _seen: set[str] = field(default_factory=set)
+
+    def note(self, action: Action, observation: Observation) -> bool:
+        """Keep an action with what it gave. Whether that was new: an action and a result that were seen before are not,
+        in whatever order they come again.
+        """
+        self.actions += 1
+        text = as_text(observation.data)
+        new = self._is_new(action, observation.ok, observation.summary, text)
+        self.fruitful += int(new and observation.ok)
+        self.lines.append(f"{observation.id}: {brief(action)} -> {visible(observation.summary)}")
+        told = [observation.summary, text, *(f"verified: {each}" for each in observation.verified)]
+        told += [f"not confirmed: {each}" for each in observation.rejected]
+        self.observations.append((f"{observation.id} {brief(action)}", "\n".join(part for part in told if part)))
+        del self.observations[:-SHOWN], self.lines[:-HISTORY_LINES]
+        self.facts += observation.verified
+        self._keep_change(action, observation)
+        return new
+
+    def judged(self, verdict: StepVerdict) -> bool:
+        """Keep a verdict that did not hold. Whether it says anything new."""
+        findings = "; ".join(each.summary for each in verdict.evidence if each.status != "passed")
+        self.lines.append(f"finish -> not done: {visible(findings)}"[:HISTORY_LINE])
+        self.observations.append(("the host's verdict on 'finish': the step is not done", findings))
+        del self.observations[:-SHOWN], self.lines[:-HISTORY_LINES]
+        return self._is_new(Action("finish", {}), False, findings, "")
+
+    def history(self) -> str:
+        """One line an action, the last ones."""
+        return "\n".join(f"- {line[:HISTORY_LINE]}" for line in self.lines) or "(nothing yet)"
+
+    def recent(self) -> str:
+        """The last observations, the newest at length."""
+        shown = []
+        for place, (title, text) in enumerate(self.observations, start=1):
+            limit = NEWEST if place == len(self.observations) else OLDER
+            name = title.split(" ")[0]
+            more = f" (cut; recall shows all of {name})" if len(text) > limit and name.startswith("obs-") else ""
+            shown.append(quoted(title[:HISTORY_LINE] + more, text, limit))
+        return "\n".join(shown) or "(none yet)"
+
+    def changed(self) -> str:
+        """What the edits of this step replaced by what."""
+        return quoted("edits", "\n".join(self.changes), CHANGES) if self.changes else "(none in this step)"
+
+    def _is_new(self, action: Action, ok: bool, summary: str, text: str) -> bool:
+        """Numbers of observations are left out: each turn has its own."""
+        key = hashlib.sha256(wire.encode([action.tool, dict(action.arguments), ok, summary, text])).hexdigest()
+        new = key not in self._seen
+        self._seen.add(key)
+        self.stale = 0 if new else self.stale + 1
+        return new
+
+    def _keep_change(self, action: Action, observation: Observation) -> None:
+        if action.tool == "undo" and observation.ok:
+            self.changes.clear()
+        if action.tool == "edit" and observation.ok and observation.data.get("changed"):
+            self.changes.append(_difference(action.arguments))
+
+
+def brief(action: Action) -> str:
+    """An action on one short line."""
+    told = ", ".join(f"{name}={_short(value)}" for name, value in action.arguments.items())
+    return visible(f"{action.tool}({told})")[:110]
+
+
+def _short(value: Any) -> str:
+    text = wire.encode(value).decode()
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _difference(arguments: Mapping[str, Any]) -> str:
+    old = [f"- {line}" for line in str(arguments.get("old") or "").splitlines()]
+    new = [f"+ {line}" for line in str(arguments.get("new") or "").splitlines()]
+    if arguments.get("content"):
+        new = ["(a survivor of the search)"]
+    return cut("\n".join([str(arguments.get("path", "")), *old, *new]), CHANGES // 2)

@@ -1,0 +1,154 @@
+"""The executor with a language model: one action a turn, then its observation (ReAct), until the host's verdict holds.
+
+A turn's prompt is made anew from contract, step and notebook, so that it stays as short in the fortieth turn as in the
+first, with a beginning that never changes, for servers that cache. Whatever the model says, it is a move and nothing
+more; what it cannot say in the asked-for form it is told and asked again, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from planexec.core.contract import Contract
+from planexec.core.plan import Step
+from planexec.core.roles import Action, Finish, GiveUp, Move, Observation, StepVerdict, Work
+from planexec.core.state import RunState
+from planexec.executors.notebook import STUCK, Notebook
+from planexec.llm.interface import ACT, LanguageModel, Question
+from planexec.prompts import task
+from planexec.prompts.data import cut, visible
+from planexec.prompts.template import render
+from planexec.tools.interface import Tool
+from planexec.tools.schemas import FINISH, GIVE_UP, MOVES, action_schema, signature, without_nulls
+
+CORRECTIONS = 3
+"""Answers in a row that cannot be used; with one more the step is given up."""
+EVIDENCE_TURNS = 8
+"""When none of the first actions brought anything, the plan goes back to the planner (fourth seed)."""
+TURN_SECONDS = 600.0
+FAILING = 2500
+
+
+class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer: why, and what to do."""
+
+    tool: str
+    arguments: dict[str, object] = {}
+    thought: str = ""
+
+
+class ReactExecutor:
+    """Asks a model for the actions of a step."""
+
+    name = "model"
+
+    def __init__(self, model: LanguageModel, tools: Sequence[Tool]) -> None:
+        self.model = model
+        self.tools = {tool.name: tool for tool in tools}
+
+    def work(self, contract: Contract, state: RunState, step: Step) -> Work:
+        """One attempt at ``step``."""
+        notebook = Notebook()
+        problem, refused = "", 0
+        while True:
+            move = self._ask(contract, state, step, notebook, problem)
+            if isinstance(move, str):
+                problem, refused = move, refused + 1
+                if refused > CORRECTIONS:
+                    yield GiveUp(f"the model's answers cannot be used: {problem}")
+                    return
+                continue
+            refused = 0
+            reply = yield move
+            if isinstance(move, GiveUp):
+                return
+            if isinstance(reply, StepVerdict) and (reply.holds or reply.environment):
+                return
+            problem = _keep(notebook, move, reply)
+            if end := _no_way_on(notebook):
+                yield GiveUp(end)
+                return
+
+    def _ask(self, contract: Contract, state: RunState, step: Step, notebook: Notebook, problem: str) -> Move | str:
+        """The model's move; a line that says what is wrong with its answer."""
+        tools = [self.tools[name] for name in step.tools if name in self.tools]
+        system = render(
+            "act",
+            tools="\n".join(signature(tool) for tool in tools),
+            goal=task.goal(contract),
+            context=task.context(contract),
+            step=step.id,
+            step_goal=cut(visible(step.goal), 600),
+            done_when=cut(visible(step.done_when), 600),
+            predicates=task.predicates(step),
+            writes=", ".join(step.writes) or "(none: this step only looks)",
+            failing=_failing(contract),
+        )
+        user = render(
+            "acting",
+            facts=_facts(state, notebook),
+            changes=notebook.changed(),
+            thought=notebook.thought or "(none yet)",
+            history=notebook.history(),
+            observations=notebook.recent(),
+            left=str(state.actions_per_step - state.record(step.id).actions - notebook.actions),
+            problem=f"\nAttention: {cut(visible(problem), 1200)}\n" if problem else "",
+        )
+        answer = self.model.ask(Question(ACT, system, user, "action", action_schema(tools)), TURN_SECONDS)
+        if answer.value is None:
+            return answer.problem or "the answer holds no JSON object"
+        notebook.thought = cut(visible(str(answer.value.get("thought", ""))), 400).replace("\n", " ")
+        return read_move(answer.value, [tool.name for tool in tools])
+
+
+def read_move(value: object, tools: Sequence[str]) -> Move | str:
+    """The move that an answer asks for; a line that says what is wrong with it."""
+    try:
+        turn = msgspec.convert(value, Turn)
+    except msgspec.ValidationError as error:
+        return f"your answer does not have the asked-for form: {str(error)[:300]}"
+    arguments = without_nulls(turn.arguments)
+    if turn.tool == FINISH:
+        return Finish()
+    if turn.tool == GIVE_UP:
+        said = cut(visible(str(arguments.get("reason", ""))), 300).replace("\n", " ")
+        return GiveUp(f"the model gave up: {said or 'it gave no reason'}")
+    if turn.tool not in tools:
+        return f"there is no tool '{turn.tool[:60]}' in this step; there is {', '.join([*tools, *MOVES])}"
+    return Action(turn.tool, arguments)
+
+
+def _keep(notebook: Notebook, move: Move, reply: Observation | StepVerdict | None) -> str:
+    """Note what came of a move; what the model should be told about it."""
+    if isinstance(reply, StepVerdict):
+        new = notebook.judged(reply)
+        return "" if new else "you asked for verification again, and nothing had changed for the better."
+    if isinstance(move, Action) and isinstance(reply, Observation):
+        new = notebook.note(move, reply)
+        return "" if new else "this action and its result are the same as before. Do something else."
+    return ""
+
+
+def _no_way_on(notebook: Notebook) -> str:
+    if notebook.stale >= STUCK:
+        return f"stuck: the last {notebook.stale} turns repeated actions with the same results"
+    if notebook.actions >= EVIDENCE_TURNS and not notebook.fruitful:
+        return f"the first {notebook.actions} actions brought no new evidence"
+    return ""
+
+
+def _failing(contract: Contract) -> str:
+    """The tests that must turn green, by name: what they print is found by running them."""
+    named = [name for check in contract.checks.values() for name in check.arguments.tests]
+    if not named:
+        return ""
+    lines = [f"- {visible(name)}" for name in dict.fromkeys(named)]
+    return f"Tests that the contract names:\n{cut(chr(10).join(lines), FAILING)}\n"
+
+
+def _facts(state: RunState, notebook: Notebook) -> str:
+    known = task.facts(state.facts)
+    new = [f"- {visible(each)[:240]}" for each in notebook.facts[-8:]]
+    return "\n".join([known, *new]) if new else known

@@ -1,0 +1,79 @@
+"""The parts that several prompts share: the task, its checks, what is known. Each has a bound of its own, so that no
+prompt grows with the contract, the repository or the length of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planexec.core import contract as c
+from planexec.core import plan as p
+from planexec.core.events import Fact
+from planexec.prompts.data import cut, listed, quoted, visible
+
+ASKS = {
+    c.REGRESSION_RED: "a regression test fails on the unchanged source and passes with the change",
+    c.RELATED_TESTS: "no test that passed before fails or vanishes",
+    c.DIFF_SCOPE: "the change stays inside the scope and holds nothing unrelated",
+    c.NAMED_TESTS: "these tests pass",
+    c.COMMAND: "a command ends as it should",
+}
+"""What each kind of verifier asks, in words."""
+
+GOAL, CONTEXT, CHECKS, FACTS = 1500, 1500, 2000, 2500
+"""Characters."""
+
+
+def goal(contract: c.Contract) -> str:
+    """The goal in the contract's words."""
+    return cut(visible(contract.goal), GOAL)
+
+
+def context(contract: c.Contract) -> str:
+    """What the contract tells besides."""
+    return f"{quoted('context', contract.context, CONTEXT)}\n" if contract.context.strip() else ""
+
+
+def checks(contract: c.Contract) -> str:
+    """One line for each required check."""
+    return listed([_check(check) for check in contract.checks.values()], CHECKS)
+
+
+def _check(check: c.Check) -> str:
+    asks = ASKS.get(check.kind, "a verifier of the project says so")
+    tests = check.arguments.tests
+    named = f" (tests: {', '.join(tests[:4])}{', ...' if len(tests) > 4 else ''})" if tests else ""
+    if check.arguments.example is not None:
+        named = " (the tool 'regression' writes this test from the contract's example)"
+    text = f"; {visible(check.text)}" if check.text else ""
+    return f"- {check.name}: {asks}{named}{text}"[:400]
+
+
+def facts(known: Iterable[Fact]) -> str:
+    """What the host has verified, the latest kept where there are many."""
+    latest = {fact.subject: fact for fact in known}
+    lines = [f"- {fact.subject} = {visible(fact.value)[:80]}: {visible(fact.claim)[:240]}" for fact in latest.values()]
+    kept = listed(lines[::-1], FACTS).split("\n")
+    return "\n".join(kept) if lines else "(nothing yet)"
+
+
+def predicates(step: p.Step) -> str:
+    """What the host will evaluate, one a line."""
+    return "\n".join(f"- {_predicate(each)}" for each in step.predicates)
+
+
+def _predicate(predicate: p.Predicate) -> str:
+    match predicate:
+        case p.FactRecorded(subjects):
+            return f"a verified fact stands about {', '.join(subjects)}"
+        case p.FactIs(subject, value):
+            return f"the verified fact about {subject} is '{value}'"
+        case p.ArtifactStored(name):
+            return f"the artifact '{name}' is stored"
+        case p.SetupCarries(check):
+            return f"the test set-up has every field that the example of check '{check}' uses"
+        case p.RegressionRed(check):
+            return f"the regression test of check '{check}' fails on the unchanged source"
+        case p.RegressionGreen(check):
+            return f"the regression test of check '{check}' passes with the change"
+    return f"check '{predicate.check}' passes"
