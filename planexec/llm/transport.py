@@ -101,7 +101,7 @@ class Transport:
             return Fault("deadline", f"no answer within {time.monotonic() - started:.0f} s")
         except APIConnectionError as error:
             cause = f"{type(error.__cause__).__name__}: {error.__cause__}" if error.__cause__ else str(error)
-            kind = "connect" if "connect" in cause.lower() else "cut"
+            kind = "connect" if type(error.__cause__).__name__.startswith("Connect") else "cut"
             return Fault(kind, cause[:SHOWN])
         except Exception as error:  # whatever the package makes of an odd answer, it is no answer
             return Fault("body", f"{type(error).__name__}: {error}"[:SHOWN])
