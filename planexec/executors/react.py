@@ -116,7 +116,7 @@ def read_move(value: object, tools: Sequence[str]) -> Move | str:
         said = cut(visible(str(arguments.get("reason", ""))), 300).replace("\n", " ")
         return GiveUp(f"the model gave up: {said or 'it gave no reason'}")
     if turn.tool not in tools:
-        return f"there is no tool '{turn.tool[:60]}' in this step; there is {', '.join([*tools, *MOVES])}"
+        return f"there is no tool '{visible(turn.tool[:60])}' in this step; there is {', '.join([*tools, *MOVES])}"
     return Action(turn.tool, arguments)
 
 
