@@ -10,7 +10,7 @@ from planexec import __version__
 from planexec.assembly.casting import Cast, planner_of
 from planexec.assembly.configuration import user_configuration
 from planexec.assembly.contracts import preflight, root_for
-from planexec.assembly.models import models_of
+from planexec.assembly.models import models_of, recorded
 from planexec.assembly.parts import (
     BASE_URL,
     EXECUTOR_MODEL,
@@ -125,7 +125,7 @@ def _measure(run: Run) -> None:
 def propose(contract: Contract, settings: Settings) -> tuple[Proposal, list[str]]:
     """The first plan and what the rules say of it; nothing is run and nothing is written."""
     repository = Repository.open(settings.where.repo)
-    models = models_of(settings.models, user_configuration())
+    models = recorded(models_of(settings.models, user_configuration()), settings.models)
     cast = Cast(tuple(Toolbox.standard().tools.values()), models.planning, models.acting)
     planner = planner_of(settings.planner, cast)
     check = contract.reproduction

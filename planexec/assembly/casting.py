@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from planexec.core.contract_checks import did_you_mean
 from planexec.core.errors import UsageError
 from planexec.core.roles import Executor, Planner
 from planexec.executors.auto import AutoExecutor
@@ -63,9 +63,7 @@ EXECUTORS = ("auto", "workflow", "model")
 def known(name: str, names: Collection[str], what: str) -> str:
     """``name``, when it is one of ``names``. Raises UsageError."""
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
-        raise UsageError(f"there is no {what} '{name}'", hint)
+        raise UsageError(f"there is no {what} '{name}'", did_you_mean(name, names) or f"known: {', '.join(names)}")
     return name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 import platformdirs
 
+from planexec.core.contract_checks import did_you_mean
 from planexec.core.errors import ContractError, UsageError
 from planexec.core.yamlmarks import Document, read
 from planexec.llm.settings import ConfiguredModel
@@ -70,8 +70,7 @@ def _checked(document: Document, file: str) -> Configuration:
         raise ContractError("a configuration is a mapping", f"keys: {', '.join(_KEYS)}", path=file, line=1, column=1)
     for key, value in data.items():
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"keys: {', '.join(_KEYS)}"
+            hint = did_you_mean(key, _KEYS) or f"keys: {', '.join(_KEYS)}"
             raise _error(document, key, f"unknown key '{key}'", hint, file)
         if key == "model":
             _check_model(document, value, file)

@@ -21,6 +21,7 @@ from planexec.core.errors import EnvironmentFailure, PlanexecError, UsageError
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.journal import Journal
 from planexec.llm.examining import examine_model
+from planexec.llm.settings import OWN_SERVER
 from planexec.sandbox.bubblewrap import BubblewrapSandbox
 from planexec.sandbox.choose import choose
 from planexec.sandbox.interface import Sandbox
@@ -97,7 +98,7 @@ class _Doctor:
     def wrong(self, error: PlanexecError) -> None:
         """Without this planexec cannot work."""
         self.usable = False
-        self.advice.append(f"{error.message} ({error.hint})" if error.hint else error.message)
+        self.advice.append(error.told)
 
     def model(self) -> Document | None:
         """What the model's server can do, where a person asks for it."""
@@ -105,11 +106,10 @@ class _Doctor:
         if choice is None:
             return None
         models = models_of(choice, user_configuration())
-        planning = models.planning
-        if planning is None:
+        if models.planning is None:
             raise UsageError("no model is configured", "name one: --model-name NAME, PLANEXEC_MODEL, or config.yaml")
-        self.progress(f"asking the model {planning.name}")
-        found = examine_model(planning, models.base_url or "OpenAI's own server")
+        self.progress(f"asking the model {models.planning.name}")
+        found = examine_model(models.planning, models.base_url or OWN_SERVER)
         if not found["answers"]:
             self.wrong(EnvironmentFailure(found["problem"], found["hint"]))
         return found
@@ -200,7 +200,7 @@ class _Doctor:
             self.wrong(EnvironmentFailure(f"no test was found in {self._project or 'the repository'}", make))
         if first.environment_problem:
             problem = EnvironmentFailure(first.environment_problem, f"{used}: {make}")
-            self.wrong(problem) if not first.outcomes else self.advice.append(f"{problem.message} ({problem.hint})")
+            self.wrong(problem) if not first.outcomes else self.advice.append(problem.told)
         for path in [] if first.environment_problem else sorted(first.collection_errors)[:1]:
             self.advice.append(f"'{path}' and {len(first.collection_errors) - 1} more cannot be collected; {used}")
         for report in (first, second):

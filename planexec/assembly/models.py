@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planexec.assembly.choices import ModelChoice
 from planexec.assembly.configuration import Configuration, prices_file
@@ -13,7 +12,7 @@ from planexec.llm.interface import LanguageModel
 from planexec.llm.prices import Prices
 from planexec.llm.recording import Recorder, Replay
 from planexec.llm.redaction import Redactor
-from planexec.llm.settings import ModelSettings, resolve
+from planexec.llm.settings import resolve
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,11 @@ class Models:
 
 
 def models_of(choice: ModelChoice, configuration: Configuration) -> Models:
-    """The planner's and the executor's model. Raises UsageError for what is not as it should be; asks nothing."""
+    """The planner's and the executor's model. Raises UsageError for what is not as it should be; asks and records
+    nothing.
+    """
     served = resolve(choice.model, choice.base_url, os.environ, configuration.model)
-    redactor = Redactor(_secrets([served] if served else []))
+    redactor = Redactor([served.key.reveal()] if served else [])
     prices = Prices.load(prices_file())
     if choice.replay is not None:
         replay = Replay(choice.replay)
@@ -43,11 +44,14 @@ def models_of(choice: ModelChoice, configuration: Configuration) -> Models:
     cheaper = choice.executor_model or configuration.model.executor
     planning = ServedModel(served)
     acting = ServedModel(served.called(cheaper)) if cheaper else planning
-    if choice.record is not None:
-        recorded = Recorder.file(choice.record, redactor)
-        return Models(redactor, prices, recorded.of(planning), recorded.of(acting), served.base_url)
     return Models(redactor, prices, planning, acting, served.base_url)
 
 
-def _secrets(settings: Iterable[ModelSettings]) -> list[str]:
-    return [each.key.reveal() for each in settings]
+def recorded(models: Models, choice: ModelChoice) -> Models:
+    """``models`` with their questions kept in the file that ``choice`` names; a replay is not recorded again. A file
+    that is there is replaced: only once the run is this process's own. Raises UsageError.
+    """
+    if choice.record is None or choice.replay is not None or models.planning is None or models.acting is None:
+        return models
+    recorder = Recorder.file(choice.record, models.redactor)
+    return replace(models, planning=recorder.of(models.planning), acting=recorder.of(models.acting))

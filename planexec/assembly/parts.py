@@ -21,7 +21,7 @@ from planexec.assembly.casting import Cast, executor_of, planner_of
 from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.configuration import Configuration, user_configuration, variables
 from planexec.assembly.contracts import contract_files, kept_contract, root_for
-from planexec.assembly.models import Models, models_of
+from planexec.assembly.models import Models, models_of, recorded
 from planexec.controller.loop import Controller
 from planexec.controller.metering import MeteredModel
 from planexec.controller.steps import StepRunner
@@ -113,7 +113,7 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
         check_branch(repository, settings.branch)
         Identity.of(repository)
     place = _place(contract, settings, repository)
-    check_cast(settings, place.configuration)
+    check_cast(settings, place.models)
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     with _locked(place, run_id) as log:
         progress("copying the tree")
@@ -123,9 +123,8 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
             yield replace(run, dirty=dirty)
 
 
-def check_cast(settings: Settings, configuration: Configuration) -> None:
+def check_cast(settings: Settings, models: Models) -> None:
     """Whether planner, executor and models are there, before anything is copied. Raises UsageError."""
-    models = models_of(replace(settings.models, record=None), configuration)
     cast = Cast((), models.planning, models.acting)
     planner_of(settings.planner, cast)
     executor_of(settings.executor, cast)
@@ -175,7 +174,7 @@ def resumed(
 
 
 def at_limit(state: RunState, raised: Mapping[str, float]) -> bool:
-    """Whether a run ended at a limit of which it is given more. Raises UsageError where it is not enough."""
+    """Whether a run ended at a limit of which it is given more."""
     limit = RAISABLE.get(state.reason, "") if state.status == BLOCKED else ""
     return bool(limit) and limit in raised
 
@@ -222,10 +221,12 @@ class _Place:
     store: ArtifactStore
     project: str
     configuration: Configuration
+    models: Models
 
 
 def _place(contract: Contract, settings: Settings, repository: Repository) -> _Place:
     configuration, root = user_configuration(), repository.root
+    models = models_of(settings.models, configuration)
     asked = settings.sandbox if settings.sandbox != "auto" else configuration.sandbox or "auto"
     sandbox = choose(asked)
     project = root_for(contract, settings.where.repo, root) if settings.project is None else settings.project
@@ -240,7 +241,7 @@ def _place(contract: Contract, settings: Settings, repository: Repository) -> _P
     if outside and any(folder.is_relative_to(mount.source) for mount in interpreter.mounts()):
         raise UsageError(f"the state folder {folder} can be read by the tests", "choose another --state-dir")
     store = ArtifactStore(folder / "artifacts")
-    return _Place(repository, sandbox, interpreter, folder, store, project, configuration)
+    return _Place(repository, sandbox, interpreter, folder, store, project, configuration, models)
 
 
 @contextmanager
@@ -293,7 +294,7 @@ def _assembled(
         clean, price = models.redactor.text, models.prices.cost
         return MeteredModel(model, log, place.store, contract.limits, left, clean, price, progress)
 
-    models, toolbox = models_of(settings.models, place.configuration), Toolbox.standard()
+    models, toolbox = recorded(place.models, settings.models), Toolbox.standard()
     cast = Cast(
         tuple(toolbox.tools.values()), metered(models.planning), metered(models.acting),
         lambda: survey(bench, contract),

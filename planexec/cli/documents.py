@@ -52,7 +52,7 @@ def run_document(state: RunState, history: History, patch: dict[str, Any], *, li
 
 
 def usage(state: RunState) -> dict[str, Any]:
-    """What asking models took, in all and by step (empty: while planning) and model. Tokens and US dollars are those
+    """What asking models took, in all and by step (or ``planning``) and model. Tokens and US dollars are those
     that are known: ``unmetered`` and ``unpriced`` count the questions without them, and ``cost`` is None where no
     question has a price.
     """

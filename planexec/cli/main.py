@@ -355,8 +355,7 @@ def complain(error: PlanexecError) -> None:
     """One line: what is wrong, where, and what to do."""
     from planexec.cli.text import clean
 
-    hint = f" ({error.hint})" if error.hint else ""
-    sys.stderr.write(f"planexec: {clean(error.message)}{clean(hint)}\n")
+    sys.stderr.write(f"planexec: {clean(error.told)}\n")
 
 
 if __name__ == "__main__":

@@ -53,8 +53,7 @@ class Controller:
         except LimitReached as error:
             self._conclude(d.Conclude(s.BLOCKED, error.limit, error.message))
         except EnvironmentFailure as error:
-            told = f"{error.message} ({error.hint})" if error.hint else error.message
-            self._conclude(d.Conclude(s.BLOCKED, "environment", told, environment=True))
+            self._conclude(d.Conclude(s.BLOCKED, "environment", error.told, environment=True))
         except KeyboardInterrupt as error:
             if self.log.state.status == s.RUNNING:
                 self.log.record(e.RunInterrupted(error.name if isinstance(error, Interrupted) else "SIGINT"))

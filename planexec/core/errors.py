@@ -26,6 +26,11 @@ class PlanexecError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def told(self) -> str:
+        """The line, with the hint in brackets where there is one."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
 
 class UsageError(PlanexecError):
     """The command line or one of its arguments is wrong."""

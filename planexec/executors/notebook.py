@@ -48,11 +48,10 @@ class Notebook:
         text = as_text(observation.data)
         new = self._is_new(action, observation.ok, observation.summary, text)
         self.fruitful += int(new and observation.ok)
-        self.lines.append(f"{observation.id}: {brief(action)} -> {visible(observation.summary)}")
         told = [observation.summary, text, *(f"verified: {each}" for each in observation.verified)]
         told += [f"not confirmed: {each}" for each in observation.rejected]
-        self.observations.append((f"{observation.id} {brief(action)}", "\n".join(part for part in told if part)))
-        del self.observations[:-SHOWN], self.lines[:-HISTORY_LINES]
+        line = f"{observation.id}: {brief(action)} -> {visible(observation.summary)}"
+        self._write(line, f"{observation.id} {brief(action)}", "\n".join(part for part in told if part))
         self.facts += observation.verified
         self._keep_change(action, observation)
         return new
@@ -60,9 +59,8 @@ class Notebook:
     def judged(self, verdict: StepVerdict) -> bool:
         """Keep a verdict that did not hold. Whether it says anything new."""
         findings = "; ".join(each.summary for each in verdict.evidence if each.status != "passed")
-        self.lines.append(f"finish -> not done: {visible(findings)}"[:HISTORY_LINE])
-        self.observations.append(("the host's verdict on 'finish': the step is not done", findings))
-        del self.observations[:-SHOWN], self.lines[:-HISTORY_LINES]
+        line = f"finish -> not done: {visible(findings)}"
+        self._write(line, "the host's verdict on 'finish': the step is not done", findings)
         return self._is_new(Action("finish", {}), False, findings, "")
 
     def history(self) -> str:
@@ -82,6 +80,11 @@ class Notebook:
     def changed(self) -> str:
         """What the edits of this step replaced by what."""
         return quoted("edits", "\n".join(self.changes), CHANGES) if self.changes else "(none in this step)"
+
+    def _write(self, line: str, title: str, text: str) -> None:
+        self.lines.append(line)
+        self.observations.append((title, text))
+        del self.observations[:-SHOWN], self.lines[:-HISTORY_LINES]
 
     def _is_new(self, action: Action, ok: bool, summary: str, text: str) -> bool:
         """Numbers of observations are left out: each turn has its own."""

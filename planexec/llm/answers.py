@@ -40,7 +40,7 @@ def _fenced(text: str) -> list[str]:
 def _within(text: str) -> tuple[Mapping[str, Any] | None, str]:
     """Objects that stand in prose: one is the answer, several with different content are not."""
     found: list[dict[str, Any]] = []
-    problem, place = "the answer holds no JSON object", 0
+    place = 0
     while (start := text.find("{", place)) >= 0 and len(found) < MOST_OBJECTS:
         try:
             value, place = _decoder.raw_decode(text, start)
@@ -53,7 +53,8 @@ def _within(text: str) -> tuple[Mapping[str, Any] | None, str]:
             found.append(value)
     if len(found) == 1:
         return _whole(found[0])
-    return None, f"the answer holds {len(found)} JSON objects, and one is asked for" if found else problem
+    several = f"the answer holds {len(found)} JSON objects, and one is asked for"
+    return None, several if found else "the answer holds no JSON object"
 
 
 def _whole(value: dict[str, Any]) -> tuple[Mapping[str, Any] | None, str]:

@@ -16,6 +16,7 @@ from planexec.core.usage import Usage
 from planexec.llm.answers import json_object
 from planexec.llm.interface import Answer, Question
 from planexec.llm.ladder import Ladder
+from planexec.llm.redaction import REDACTED
 from planexec.llm.settings import ModelSettings
 from planexec.llm.transport import Fault, Reply, Transport
 
@@ -146,12 +147,11 @@ class _Asking:
         time.sleep(pause)
 
     def _failure(self, fault: Fault, more: str = "") -> ModelFailure:
-        place, name = self.model.settings.place, self.model.name
+        place, said = self.model.settings.place, fault.message
         tries = f" ({self.requests} requests)" if self.requests > 1 else ""
-        said = _hidden(fault.message, self.model.settings)
-        message, hint = f"the model's server at {_hidden(place, self.model.settings)} failed: {said}{tries}", ""
+        message, hint = f"the model's server at {place} failed: {said}{tries}", ""
         if fault.kind == "connect":
-            message = f"nothing answers at {_hidden(place, self.model.settings)}: {said}{tries}"
+            message = f"nothing answers at {place}: {said}{tries}"
             hint = "start the server, or give its address: --base-url"
         elif fault.kind == "deadline":
             hint = "give it more time ('timeout' in the configuration), or take a quicker model"
@@ -159,14 +159,13 @@ class _Asking:
             message = f"the model's server refuses the key (HTTP {fault.status}): {said}"
             hint = "set OPENAI_API_KEY (or PLANEXEC_API_KEY) to a key of this server"
         elif fault.status == 404:
-            place = _hidden(place, self.model.settings)
-            message = f"the server at {place} knows no model '{name}', or the address is wrong: {said}"
+            message = f"the server at {place} knows no model '{self.model.name}', or the address is wrong: {said}"
             hint = "check --model and --base-url, which often ends in /v1"
         elif fault.code and "insufficient_quota" in fault.code:
             hint = "the account has no credit left"
         elif fault.status:
             message = f"the model's server answers with HTTP {fault.status}: {said}{tries}"
-        return ModelFailure(" ".join(f"{message} {more}".split()), hint)
+        return ModelFailure(_hidden(" ".join(f"{message} {more}".split()), self.model.settings), hint)
 
 
 def _passes(fault: Fault) -> bool:
@@ -222,4 +221,4 @@ def _count(value: Any) -> int | None:
 def _hidden(text: str, settings: ModelSettings) -> str:
     """A server may repeat what it was sent."""
     key = settings.key.reveal()
-    return text.replace(key, "[redacted]") if key else text
+    return text.replace(key, REDACTED) if key else text

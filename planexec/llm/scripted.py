@@ -215,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{len(replies)} replies at {server.url}", flush=True)
             threading.Event().wait()
     except PlanexecError as error:
-        sys.stderr.write(f"planexec: {error.message} ({error.hint})\n")
+        sys.stderr.write(f"planexec: {error.told}\n")
         return error.exit_code
     except OSError as error:
         sys.stderr.write(f"planexec: port {chosen.port} cannot be served: {error.strerror}\n")

@@ -13,6 +13,7 @@ import msgspec
 from planexec.core.errors import UsageError
 
 TIMEOUT = 300.0
+OWN_SERVER = "OpenAI's own server"
 NO_KEY = "none"
 """What is sent where no key is needed: local servers ask for none, and the client will not go without."""
 
@@ -72,7 +73,7 @@ class ModelSettings(msgspec.Struct, frozen=True):
     @property
     def place(self) -> str:
         """Where it is, for people."""
-        return self.base_url or "OpenAI's own server"
+        return self.base_url or OWN_SERVER
 
 
 def resolve(

@@ -159,7 +159,8 @@ def _files(survey: Survey) -> str:
     near = dict.fromkeys(each.path for each in survey.suspects)
     folders = {path.rsplit("/", 1)[0] for path in near}
     sources = [*near, *_nearest(survey.files, near, folders)]
-    tests = [*(path for path in survey.tests if path in "\n".join(survey.failing)), *survey.tests]
+    failing = "\n".join(survey.failing)
+    tests = [*(path for path in survey.tests if path in failing), *survey.tests]
     return "\n".join(
         (listed(survey.folders(), 1200), "", "sources:", listed(sources, 1300), "", "tests:",
          listed(list(dict.fromkeys(tests)), 800))

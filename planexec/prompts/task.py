@@ -53,8 +53,7 @@ def facts(known: Iterable[Fact]) -> str:
     """What the host has verified, the latest kept where there are many."""
     latest = {fact.subject: fact for fact in known}
     lines = [f"- {fact.subject} = {visible(fact.value)[:80]}: {visible(fact.claim)[:240]}" for fact in latest.values()]
-    kept = listed(lines[::-1], FACTS).split("\n")
-    return "\n".join(kept) if lines else "(nothing yet)"
+    return listed(lines[::-1], FACTS) if lines else "(nothing yet)"
 
 
 def predicates(step: p.Step) -> str:
