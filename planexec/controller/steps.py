@@ -20,9 +20,10 @@ from planexec.core.paths import matches
 from planexec.core.plan import RegressionRed, Step
 from planexec.core.roles import Action, Executor, Finish, GiveUp, Observation, StepVerdict
 from planexec.core.state import PASSED, Frozen
+from planexec.journal.chain import Stored
 from planexec.journal.runlog import RunLog, events_of
 from planexec.testing.bench import Bench
-from planexec.tools.budget import seconds_searched
+from planexec.tools.budget import given_up, seconds_searched
 from planexec.tools.interface import ToolResult, Workbench
 from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.interface import Candidate
@@ -123,12 +124,16 @@ class StepRunner:
     def _workbench(self, step: Step, observation: str) -> Workbench:
         return Workbench(
             self.contract, self.log.state, step, self.bench, self.cache, self.seconds, self.progress, observation,
-            lambda: seconds_searched(events_of(self.log.journal, self.log.run_id), self.bench.store), self._observed,
+            lambda: seconds_searched(self._history(), self.bench.store), self._observed,
+            lambda: given_up(self._history()),
         )  # fmt: skip
+
+    def _history(self) -> list[tuple[Stored, e.AnyEvent]]:
+        return events_of(self.log.journal, self.log.run_id)
 
     def _observed(self, name: str) -> str:
         """The artifact of an observation; empty when there is none."""
-        history = (event for _, event in events_of(self.log.journal, self.log.run_id))
+        history = (event for _, event in self._history())
         named = (o for o in history if isinstance(o, e.ObservationRecorded) and o.observation == name)
         return next((o.artifact for o in named), "")
 

@@ -17,10 +17,11 @@ ENDED = frozenset({BLOCKED, FAILED, SUCCEEDED})
 VERDICTS = frozenset({PASSED, "failed", "inconclusive", "error"})
 """What a verifier may say of a check."""
 
-BUDGET, SEARCH = "repair_seconds", "repair"
-"""The setting of a run that says for how many seconds a patch is searched for, all searches together; the tool that
-searches.
-"""
+BUDGET = "repair_seconds"
+"""The setting of a run that says for how many seconds a patch is searched for, all searches together."""
+
+SEARCH, EDIT, UNDO = "repair", "edit", "undo"
+"""The tools that search for a patch, put one in, and take it back."""
 
 MAX_ATTEMPTS = 3
 """A transient failure is retried at most twice (R16)."""

@@ -7,13 +7,13 @@ and is sent the verdict. It never calls a tool and never declares anything done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from planexec.core.contract import Contract
 from planexec.core.plan import SetupCarries, Step
-from planexec.core.roles import Action, Finish, GiveUp, Observation, Reply, StepVerdict, Work
-from planexec.core.state import SEARCH, RunState
+from planexec.core.roles import Action, Finish, GiveUp, Move, Observation, Reply, StepVerdict, Work
+from planexec.core.state import EDIT, SEARCH, UNDO, RunState
 
 
 class WorkflowExecutor:
@@ -52,7 +52,8 @@ def _write_regression(contract: Contract, state: RunState, step: Step) -> Work:
 
 
 def _patch(contract: Contract, state: RunState, step: Step) -> Work:
-    """Search, then try the survivors, best first, until one stands up to the tests and to the step's predicates.
+    """Search, then try the survivors, best first, until one stands up to the tests and to the step's predicates. Where
+    none does, the search goes on: it passes over what was undone.
 
     The search has judged them by the tests that run the suspected lines. While a replan can be spared that is taken to
     show every effect; once a patch has broken something else, or where only one replan is left, all related tests run.
@@ -60,22 +61,28 @@ def _patch(contract: Contract, state: RunState, step: Step) -> Work:
     thorough = bool(state.refuted) or state.replans_left < 2
     reach = "wide" if [name for name in state.failed_with("NO_PATCH") if name != step.id] else "suspicious"
     found = yield Action(SEARCH, {"reach": reach})
-    if not _ok(found):
-        yield GiveUp(_said(found))
-        return
-    survivors = _data(found).get("survivors", [])
-    for number, survivor in enumerate(survivors):
-        if number:
-            yield Action("undo", {})
-        edited = yield Action("edit", {"path": survivor["path"], "content": survivor["content"]})
-        if not _ok(edited):
-            continue
-        ran = yield Action("run_tests", {} if thorough else {"ids": _data(found).get("failing", [])})
-        if _ok(ran) and not _data(ran).get("broken"):
-            verdict = yield Finish()
-            if isinstance(verdict, StepVerdict) and verdict.holds:
-                return
-    yield GiveUp(_said(found) if not survivors else "no survivor of the search stands up to the checks")
+    none = _said(found)
+    while _ok(found) and _data(found).get("survivors"):
+        stands = yield from _try(found, thorough)
+        if stands:
+            return
+        found = yield Action(SEARCH, {"reach": reach})
+        none = "no survivor of the search stands up to the checks"
+    yield GiveUp(none if _ok(found) else _said(found))
+
+
+def _try(found: Reply, thorough: bool) -> Generator[Move, Reply, bool]:
+    """Whether one of the survivors stands; what does not is undone."""
+    for survivor in _data(found)["survivors"]:
+        edited = yield Action(EDIT, {"path": survivor["path"], "content": survivor["content"]})
+        if _ok(edited):
+            ran = yield Action("run_tests", {} if thorough else {"ids": _data(found).get("failing", [])})
+            if _ok(ran) and not _data(ran).get("broken"):
+                verdict = yield Finish()
+                if isinstance(verdict, StepVerdict) and verdict.holds:
+                    return True
+        yield Action(UNDO, {})
+    return False
 
 
 def _judge(contract: Contract, state: RunState, step: Step) -> Work:

@@ -24,6 +24,11 @@ _CHUNK = 1024 * 1024
 _numbers = itertools.count()
 
 
+def digest_of(data: bytes) -> str:
+    """The name of ``data`` in a store: its SHA-256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
 class ArtifactStore:
     """Files ``folder/<sha256>``. Safe for several processes and threads (a ``batch`` belongs to one thread)."""
 
@@ -46,7 +51,7 @@ class ArtifactStore:
 
     def put(self, data: bytes) -> str:
         """Store ``data`` and return its SHA-256 in hex. Idempotent."""
-        digest = hashlib.sha256(data).hexdigest()
+        digest = digest_of(data)
         if not self.has(digest):
             self._store(digest, iter((data,)))
         return digest
@@ -78,7 +83,7 @@ class ArtifactStore:
                 f"artifact {digest[:12]} cannot be read from {self.folder}: {error.strerror}",
                 "It was deleted, perhaps by `planexec clean`; the run that needs it cannot go on.",
             ) from error
-        if hashlib.sha256(data).hexdigest() != digest:
+        if digest_of(data) != digest:
             raise JournalError(f"artifact {digest[:12]} in {self.folder} was altered", "Do not trust this run.")
         return data
 

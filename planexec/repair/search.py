@@ -47,7 +47,8 @@ class SearchRequest:
     some times what finding it took and at most ``further_seconds``, so that other patches that pass are known: where
     they do something else, the chosen one is doubtful. ``expected`` holds reprs of the values that the failing tests
     ask for. ``failed`` holds the keys of candidates that the same tests refuted before: they are passed over, and those
-    that this search refutes are added. ``progress`` is told candidates judged and survivors.
+    that this search refutes are added; so is a whole file that ``refuted`` knows not to stand up to other tests.
+    ``progress`` is told candidates judged and survivors.
     """
 
     sources: Mapping[str, bytes]
@@ -65,6 +66,7 @@ class SearchRequest:
     further_seconds: float = 45.0
     expected: Sequence[str] = ()
     failed: set[bytes] = field(default_factory=set)
+    refuted: Callable[[bytes], bool] = lambda content: False
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ class _Hunt:
             source = self.donors.source(ranked.edit.path)
             candidate = sieve.admit(source, ranked.edit) if source is not None else None
             if candidate is not None:
-                if candidate.key not in request.failed:
+                if candidate.key not in request.failed and not request.refuted(candidate.content):
                     yield ranked, candidate
             elif self.left <= 0:
                 return
@@ -281,7 +283,7 @@ class _Hunt:
             self.generated,
             time.monotonic() - self.started,
             self.ended,
-            _disagreeing(survivors),
+            disagreeing(survivors),
             dict(self.by_template),
             dict(self.outcomes),
             self.first_found,
@@ -305,7 +307,7 @@ def _cost(survivor: Survivor) -> float:
     return survivor.rank + 0.01 * abs(len(survivor.after) - len(survivor.before))
 
 
-def _disagreeing(survivors: Sequence[Survivor]) -> int:
+def disagreeing(survivors: Sequence[Survivor]) -> int:
     """How many survivors say something else than the first."""
     if not survivors:
         return 0

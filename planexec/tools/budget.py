@@ -1,4 +1,4 @@
-"""The one time budget of a run for searching for a patch: what was spent of it, and what is left."""
+"""What a run spent on searching for a patch, and which patches it gave up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from planexec.core import events as e
 from planexec.core import wire
 from planexec.core.contract import Contract
-from planexec.core.state import BUDGET, SEARCH, RunState
+from planexec.core.state import BUDGET, EDIT, SEARCH, UNDO, RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.chain import Stored
 
@@ -39,3 +39,20 @@ def seconds_searched(history: Iterable[tuple[Stored, e.AnyEvent]], store: Artifa
         elif isinstance(event, e.RunResumed):
             began = None
     return total
+
+
+def given_up(history: Iterable[tuple[Stored, e.AnyEvent]]) -> frozenset[str]:
+    """Digests of the contents that a step put into a file and took back with ``undo``. What it put in before a kill
+    and never judged is not among them.
+    """
+    gone: set[str] = set()
+    put_in: list[str] = []
+    for _, event in history:
+        if isinstance(event, e.StepStarted):
+            put_in = []
+        elif isinstance(event, e.ActionStarted) and event.tool == EDIT and event.arguments.get("content"):
+            put_in.append(event.arguments["content"])
+        elif isinstance(event, e.ActionStarted) and event.tool == UNDO:
+            gone.update(put_in)
+            put_in = []
+    return frozenset(gone)

@@ -19,6 +19,7 @@ import msgspec
 
 from planexec.core.errors import SafetyViolation
 from planexec.core.paths import allows, is_protected, is_test_path, matches
+from planexec.core.state import EDIT, UNDO
 from planexec.tools.interface import NoArguments, ToolResult, Workbench
 from planexec.workspace.entries import LINK, look, open_file, opened, parent_of, put_file
 from planexec.workspace.manifest import Manifest, restore, scan
@@ -120,7 +121,7 @@ class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Edit:
     """Changes one file."""
 
-    name = "edit"
+    name = EDIT
     description = "Replace one exact piece of text in a file, or create a file."
     arguments: type[msgspec.Struct] = EditArguments
     idempotent = True
@@ -162,7 +163,7 @@ class Edit:
 class Undo:
     """Puts the tree back to the step's checkpoint."""
 
-    name = "undo"
+    name = UNDO
     description = "Undo every change of this step."
     arguments: type[msgspec.Struct] = NoArguments
     idempotent = True

@@ -30,7 +30,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Workbench:
     """Everything that a tool may touch during one step. ``seconds`` says how long the run may still take, ``searched``
     for how many seconds it has searched for a patch, ``observed`` the artifact of an observation by its id (empty when
-    there is none).
+    there is none), ``given_up`` the digests of whole files that were put in and taken back.
     """
 
     contract: Contract
@@ -43,6 +43,7 @@ class Workbench:
     observation: str = ""
     searched: Callable[[], float] = lambda: 0.0
     observed: Callable[[str], str] = lambda name: ""
+    given_up: Callable[[], frozenset[str]] = frozenset
 
     @property
     def scratch(self) -> Path:

@@ -14,10 +14,11 @@ from planexec.core.events import Claim, RecordSupport
 from planexec.core.example import expected_values
 from planexec.core.paths import allows, is_test_path, matches
 from planexec.core.state import SEARCH
+from planexec.journal.artifacts import digest_of
 from planexec.repair.explain import account, suspected
 from planexec.repair.ground import ground, left_over
 from planexec.repair.localise import Suspicion, beyond, localise
-from planexec.repair.search import SearchRequest, SearchResult, Survivor, search, seconds_allowed
+from planexec.repair.search import SearchRequest, SearchResult, Survivor, disagreeing, search, seconds_allowed
 from planexec.testing.bench import select
 from planexec.testing.outcomes import TraceReport
 from planexec.testing.screen import Screening
@@ -92,16 +93,25 @@ class Repair:
             suspicions = beyond(trace, suspicions, sources)
         located = Located(trace, sources, suspicions, failing, _covering(trace, suspicions, failing))
         key = (workbench.bench, arguments, candidate.tests, failing, located.covering)
-        if self._last is None or self._last[0] != key or self._last[1].ended == "time":
-            result, spent = self._search(arguments, workbench, candidate, located, left)
+        refuted = frozenset(workbench.state.refuted) | workbench.given_up()
+        if self._last is None or self._last[0] != key or _is_over(self._last[1], refuted):
+            result, spent = self._search(arguments, workbench, candidate, located, left, refuted)
             self._last = (key, result, {**spent, "reused": True})
         else:
             _, result, spent = self._last
-            result = replace(result, seconds=0.0)  # none of the run's time goes into it again
+            kept = [survivor for survivor in result.survivors if digest_of(survivor.content) not in refuted]
+            # None of the run's time goes into it again.
+            result = replace(result, survivors=kept, disagreeing=disagreeing(kept), seconds=0.0)
         return _result(arguments, workbench, result, located, spent)
 
     def _search(
-        self, arguments: RepairArguments, workbench: Workbench, candidate: Candidate, located: Located, left: float
+        self,
+        arguments: RepairArguments,
+        workbench: Workbench,
+        candidate: Candidate,
+        located: Located,
+        left: float,
+        refuted: frozenset[str],
     ) -> tuple[SearchResult, dict[str, Any]]:
         contract = workbench.contract
         check = contract.reproduction
@@ -124,6 +134,7 @@ class Repair:
             progress=lambda tried, found: workbench.progress(f"{tried} candidates tried, {found} survive"),
             expected=expected_values(check)[-1:] if check else (),
             failed=self._refuted_by((workbench.bench, candidate.tests, located.failing)),
+            refuted=(lambda content: digest_of(content) in refuted) if refuted else SearchRequest.refuted,
             judgement_seconds=seconds_allowed(located.trace.report, located.failing, workbench.bench.baseline()[0]),
             covering_seconds=15.0 + 3 * located.seconds(located.covering),
         )
@@ -167,8 +178,7 @@ def _covering(trace: TraceReport, suspicions: Sequence[Suspicion], failing: Sequ
 def _result(
     arguments: RepairArguments, workbench: Workbench, result: SearchResult, located: Located, spent: dict[str, Any]
 ) -> ToolResult:
-    refuted = set(workbench.state.refuted)
-    kept = [survivor for survivor in result.survivors if _identity(survivor, workbench) not in refuted]
+    kept = result.survivors
     data: dict[str, Any] = {
         "reach": arguments.reach,
         "tried": result.tried,
@@ -177,7 +187,7 @@ def _result(
         "budget": budget_of(workbench.contract, workbench.state),
         "ended": result.ended,
         "survivors": [_survivor(survivor, workbench) for survivor in kept[:MAX_SURVIVORS]],
-        "surviving": len(result.survivors),
+        "surviving": len(kept),
         "disagreeing": result.disagreeing,
         "by_template": result.by_template,
         "outcomes": result.outcomes,
@@ -221,10 +231,11 @@ def _survivor(survivor: Survivor, workbench: Workbench) -> dict[str, Any]:
         "after": survivor.after,
         "donor": survivor.donor,
         "doubt": survivor.doubt,
-        "content": _identity(survivor, workbench),
+        "content": workbench.bench.store.put(survivor.content),
     }
 
 
-def _identity(survivor: Survivor, workbench: Workbench) -> str:
-    """The digest of the changed file: what a survivor is called, and what a refuted one is known by."""
-    return workbench.bench.store.put(survivor.content)
+def _is_over(result: SearchResult, refuted: frozenset[str]) -> bool:
+    """Whether nothing of an earlier search can be used: it was cut off, or all that it compared does not stand."""
+    compared = result.ended == "enough" and all(digest_of(each.content) in refuted for each in result.survivors)
+    return result.ended == "time" or compared

@@ -66,15 +66,15 @@ def test_survivors_are_tried_until_one_stands() -> None:
     survivors = [{"path": "a.py", "content": digest} for digest in ("one", "two", "three", "four")]
     replies: list[Reply] = [
         seen(survivors=survivors),
-        seen(ok=False),  # the first cannot be applied
-        seen(), seen(), seen(broken=["t"]),  # the second breaks a test
-        seen(), seen(), seen(broken=[]), StepVerdict(False, ()),  # the third does not satisfy the host
-        seen(), seen(), seen(broken=[]), StepVerdict(True, ()),
+        seen(ok=False), seen(),  # the first cannot be applied
+        seen(), seen(broken=["t"]), seen(),  # the second breaks a test
+        seen(), seen(broken=[]), StepVerdict(False, ()), seen(),  # the third does not satisfy the host
+        seen(), seen(broken=[]), StepVerdict(True, ()),
     ]  # fmt: skip
     moves = talk(make_contract(), step("patch"), replies)
     assert [move.tool if isinstance(move, Action) else type(move).__name__ for move in moves] == [
-        "repair", "edit", "undo", "edit", "run_tests", "undo", "edit", "run_tests", "Finish", "undo", "edit",
-        "run_tests", "Finish",
+        "repair", "edit", "undo", "edit", "run_tests", "undo", "edit", "run_tests", "Finish", "undo",
+        "edit", "run_tests", "Finish",
     ]  # fmt: skip
 
 
@@ -82,9 +82,17 @@ def test_no_survivor_is_said() -> None:
     moves = talk(make_contract(), step("patch"), [seen(survivors=[])])
     assert moves == [Action("repair", {"reach": "suspicious"}), GiveUp("seen")]
     assert talk(make_contract(), step("patch"), [seen(ok=False)])[-1] == GiveUp("seen")
-    survivors = [{"path": "a.py", "content": "one"}]
-    moves = talk(make_contract(), step("patch"), [seen(survivors=survivors), seen(), seen(broken=["t"]), seen()])
+
+
+def test_where_no_survivor_stands_the_search_goes_on() -> None:
+    found = [seen(survivors=[{"path": "a.py", "content": name}]) for name in ("one", "two")]
+    refuted = [seen(), seen(broken=["t"]), seen()]
+    moves = talk(make_contract(), step("patch"), [found[0], *refuted, found[1], *refuted, seen(survivors=[])])
+    tools = [move.tool for move in moves if isinstance(move, Action)]
+    assert tools == [*["repair", "edit", "run_tests", "undo"] * 2, "repair"]
     assert moves[-1] == GiveUp("no survivor of the search stands up to the checks")
+    moves = talk(make_contract(), step("patch"), [found[0], *refuted, seen(ok=False)])
+    assert moves[-1] == GiveUp("seen")
 
 
 def test_after_a_fruitless_search_the_next_one_is_wide() -> None:

@@ -103,6 +103,16 @@ def test_what_was_refuted_before_is_passed_over() -> None:
     assert len(failed) == first.tried - len(first.survivors) + again.tried - len(again.survivors)
 
 
+def test_files_that_do_not_stand_up_to_other_tests_are_passed_over() -> None:
+    first = ask(covering=())
+    gone = {each.content for each in first.survivors}
+    judge = Direct(CHECKS)
+    again = ask([judge], covering=(), refuted=lambda content: content in gone)
+    assert not gone & {content for content, _ in judge.asked}
+    assert not gone & {each.content for each in again.survivors}
+    assert again.ended == "exhausted"  # none of them counts as one that was compared
+
+
 def test_other_patches_that_pass_are_reported_as_disagreeing() -> None:
     result = ask(failing=["up"], covering=[], further=60)
     assert result.ended == "enough"

@@ -10,7 +10,7 @@ from planexec.core import events as e
 from planexec.core.state import BUDGET, RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.chain import Stored
-from planexec.tools.budget import budget_of, seconds_searched
+from planexec.tools.budget import budget_of, given_up, seconds_searched
 
 from ..projects import BY_TESTS, make_contract
 
@@ -58,3 +58,20 @@ def test_the_command_line_stands_above_the_contract() -> None:
     contract = make_contract(BY_TESTS)
     assert budget_of(contract, RunState()) == contract.limits.repair_seconds
     assert budget_of(contract, RunState(settings={BUDGET: "7.5"})) == 7.5
+
+
+def test_what_was_put_in_and_taken_back_is_given_up() -> None:
+    def events(*words: str) -> list[tuple[Stored, e.AnyEvent]]:
+        made: list[e.AnyEvent] = []
+        for word in words:
+            if word == "start":
+                made.append(e.StepStarted("patch", 1, "0"))
+            elif word == "undo":
+                made.append(e.ActionStarted("patch", "act", "undo", {}, True))
+            else:
+                made.append(e.ActionStarted("patch", "act", "edit", {"path": "a.py", "content": word}, False))
+        return [(Stored(1, "", "", "", b""), event) for event in made]
+
+    assert given_up(events("start", "one", "undo", "two", "undo", "three")) == {"one", "two"}
+    assert given_up(events("start", "one", "start", "two", "undo")) == {"two"}  # the process died before a verdict
+    assert given_up(events("start", "", "undo")) == frozenset()

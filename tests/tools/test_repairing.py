@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from planexec.core.events import RecordSupport
 from planexec.core.state import RunState
 from planexec.testing.bench import Bench
@@ -39,10 +41,23 @@ def test_another_survivor_comes_from_the_search_before(bench: Bench) -> None:
     first = tool.run(RepairArguments(), workbench(bench, contract, step("repair")))
     refuted = RunState(refuted=tuple(each["content"] for each in first.data["survivors"]))
     again = tool.run(RepairArguments(), workbench(bench, contract, step("repair"), refuted))
-    assert not {each["content"] for each in again.data["survivors"]} & set(refuted.refuted)
+    assert first.data["surviving"] and first.data["ended"] == "exhausted"
+    assert (again.data["survivors"], again.data["surviving"], again.data["disagreeing"]) == ([], 0, 0)
     assert again.data["reused"] and again.data["seconds"] == 0.0
     assert again.data["tried"] == first.data["tried"]
     assert "by the search before" in again.summary
+
+
+@pytest.mark.parametrize("by", ["replan", "undo"])
+def test_what_does_not_stand_is_passed_over_by_the_next_search(bench: Bench, by: str) -> None:
+    tool, contract = Repair(), make_contract(BY_TESTS)
+    first = tool.run(RepairArguments(), workbench(bench, contract, step("repair")))
+    known = frozenset(each["content"] for each in first.data["survivors"])
+    bare = workbench(bench, contract, step("repair"), RunState(refuted=tuple(known) if by == "replan" else ()))
+    bare = replace(bare, given_up=lambda: known) if by == "undo" else bare
+    wide = tool.run(RepairArguments(reach="wide"), bare)
+    assert not {each["content"] for each in wide.data["survivors"]} & known
+    assert "reused" not in wide.data
 
 
 def test_nothing_found_is_a_claim_with_a_record(tmp_path: Path) -> None:
