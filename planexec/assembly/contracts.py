@@ -22,8 +22,8 @@ from planexec.workspace.projectroot import project_root, root_for_tests
 from planexec.workspace.state import locate
 
 
-def load_contract(path: Path) -> Contract:
-    """Read a contract and the files beside it. Raises ContractError, UsageError."""
+def load_contract(path: Path) -> tuple[Contract, str]:
+    """Read a contract and the files beside it: bound, and its text. Raises ContractError, UsageError."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -38,7 +38,7 @@ def load_contract(path: Path) -> Contract:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the contract '{path}' cannot be read: {error}", "it is a YAML file in UTF-8") from None
-    return read_contract(text, str(path), lambda name: (path.parent / name).read_bytes(), plugins())
+    return read_contract(text, str(path), lambda name: (path.parent / name).read_bytes(), plugins()), text
 
 
 def contract_for_tests(tests: Sequence[str]) -> tuple[Contract, str]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from planexec.assembly.opened import Opened
 from planexec.assembly.parts import cache_folder
 from planexec.cli.inspecting import write_json
-from planexec.cli.opened import Opened, opened
+from planexec.cli.opened import opened
 from planexec.core.counting import count_of
 from planexec.core.errors import PlanexecError, UsageError
 from planexec.core.state import ENDED, RUNNING

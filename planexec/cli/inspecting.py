@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from planexec.cli.opened import Opened, opened, patch_of
+from planexec.assembly.opened import Opened, patch_of
+from planexec.cli.opened import opened
 from planexec.cli.text import clean
 from planexec.core import wire
 from planexec.core.errors import UsageError
@@ -159,7 +160,7 @@ def validate(path: Path | None, schema: bool, as_json: bool) -> int:
         raise UsageError("no contract given", "give the path of a YAML file, or --schema for the language itself")
     from planexec.assembly.contracts import load_contract
 
-    contract = load_contract(path)
+    contract, _ = load_contract(path)
     note = "" if contract.names_tests else NO_PLAN
     if as_json:
         write_json(

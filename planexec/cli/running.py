@@ -9,30 +9,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planexec.assembly.beginning import begin, propose, take_up
+from planexec.assembly.beginning import propose
 from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.contracts import contract_for_tests, load_contract, repository_ids
+from planexec.assembly.driving import Ended, drive, go_on
+from planexec.assembly.opened import mend
 from planexec.assembly.parts import (
     APPLY,
-    BRANCH,
     DRY_RUN,
     Run,
     Settings,
     cache_folder,
-    prepared,
-    resumed,
 )
-from planexec.cli.documents import run_document
 from planexec.cli.inspecting import write_json
 from planexec.cli.live import Narrator
-from planexec.cli.opened import mend_repository, opened, patch_of
-from planexec.controller.applying import apply_patch, branch_patch
+from planexec.cli.opened import opened, tell
 from planexec.core.contract import Contract
 from planexec.core.durations import seconds_of
-from planexec.core.errors import ConflictError, UsageError
+from planexec.core.errors import UsageError
 from planexec.core.plan import as_json
-from planexec.core.state import BLOCKED, FAILED, RUNNING, SUCCEEDED, WAITING, RunState
-from planexec.journal.runlog import events_of
+from planexec.core.state import RUNNING, SUCCEEDED, RunState
 from planexec.testing.discovery import named_here
 from planexec.workspace.where import Where
 
@@ -75,8 +71,7 @@ class Options:
 
 def run(path: Path, options: Options, fixture: Path | None, into: Path | None) -> int:
     """Run a contract in a repository, or in a throwaway one made from a folder."""
-    contract = load_contract(path)
-    text = path.read_text("utf-8")
+    contract, text = load_contract(path)
     settings = options.settings()
     if into is not None and fixture is None:
         raise UsageError("--into goes with --fixture", "it says where the throwaway repository is kept")
@@ -108,25 +103,28 @@ def resume(run_id: str, options: Options, raised: Mapping[str, float]) -> int:
         known = found.log(run_id).state
     narrator = Narrator(events=options.events, quiet=options.as_json)
     begun: list[Run] = []
-    again = resumed(run_id, options.where, narrator.progress, options.models, raised)
-    with _telling(options.where, begun, known), narrator, again as parts:
-        begun.append(parts)
-        narrator.begin(parts.log.run_id, parts.log.state.settings)
-        parts.log.listeners.append(narrator.hear)
-        take_up(parts, raised)
-        ended = _finished(parts, narrator)
+
+    def ready(run: Run) -> None:
+        begun.append(run)
+        narrator.begin(run.log.run_id, run.log.state.settings)
+        run.log.listeners.append(narrator.hear)
+
+    with _telling(options.where, begun, known), narrator:
+        ended = go_on(run_id, options.where, narrator.progress, ready, options.models, raised)
     return _told(ended, options)
 
 
 def _drive(contract: Contract, text: str, options: Options, settings: Settings) -> int:
-    mend_repository(settings.where)
+    mend(settings.where, tell)
     narrator = Narrator(events=options.events, quiet=options.as_json)
     begun: list[Run] = []
-    with _telling(settings.where, begun), narrator, prepared(contract, settings, narrator.progress) as parts:
-        begun.append(parts)
-        parts.log.listeners.append(narrator.hear)
-        begin(parts, contract, settings, text)
-        ended = _finished(parts, narrator)
+
+    def ready(run: Run) -> None:
+        begun.append(run)
+        run.log.listeners.append(narrator.hear)
+
+    with _telling(settings.where, begun), narrator:
+        ended = drive(contract, text, settings, narrator.progress, ready)
     return _told(ended, options)
 
 
@@ -152,49 +150,12 @@ def _interrupted(where: Where, state: RunState) -> str:
     return f"interrupted after the run had ended; to see it: {where.command('status', state.run_id)}"
 
 
-@dataclass(frozen=True)
-class _Ended:
-    """A run at its end; ``conflict`` is what stood in the way of applying its patch."""
-
-    state: RunState
-    document: dict[str, Any]
-    conflict: str
-
-
-def _finished(parts: Run, narrator: Narrator) -> _Ended:
-    """Run to the end and apply what is proved."""
-    state = parts.controller.run()
-    conflict = _apply(parts) if state.status == SUCCEEDED else ""
-    narrator.close()
-    state = parts.log.state
-    history = events_of(parts.log.journal, state.run_id)
-    return _Ended(state, run_document(state, history, patch_of(state, parts.store), live=True), conflict)
-
-
-def _told(ended: _Ended, options: Options) -> int:
+def _told(ended: Ended, options: Options) -> int:
     """Say how a run ended; its exit code."""
     _result(ended.document, options)
     if ended.conflict:
         sys.stderr.write(f"planexec: {ended.conflict}\n")
-        return ConflictError.exit_code
-    return exit_code(ended.state)
-
-
-def _apply(parts: Run) -> str:
-    """Apply the proven patch where that was asked for; what stands in the way is told, and the patch is kept."""
-    chosen, run_id = parts.log.state.settings, parts.log.run_id
-    try:
-        if chosen.get("mode") == APPLY:
-            apply_patch(parts.log, parts.store)
-        elif chosen.get("mode") == BRANCH:
-            branch_patch(parts.log, parts.store, chosen["branch"])
-    except ConflictError as error:
-        if chosen.get("mode") == BRANCH:
-            later = f"{parts.where.command('apply', run_id, '--branch', 'NAME')} commits it to another branch"
-            return f"the patch is proved but not committed: {error.message}; {later}"
-        later = f"{parts.where.command('apply', run_id)} applies it later"
-        return f"the patch is proved but not applied: {error.message}; {later}"
-    return ""
+    return ended.exit_code
 
 
 def _result(document: dict[str, Any], options: Options) -> None:
@@ -218,18 +179,9 @@ def _applied(document: dict[str, Any], where: Where) -> str:
     return f"not applied; {where.command('apply', document['run_id'])} applies the patch"
 
 
-def exit_code(state: RunState) -> int:
-    """The verdict as an exit code (docs/contract.md holds the table)."""
-    if state.status == BLOCKED:
-        return 5 if state.environment else 3
-    if state.status == FAILED:
-        return 6 if state.reason == "safety" else 1
-    return {SUCCEEDED: 0, WAITING: 4}.get(state.status, 1)
-
-
 def plan(path: Path, repo: Path, planner: str, models: ModelChoice, as_document: bool) -> int:
     """Propose and check; 0 when the rules have nothing against the plan."""
-    contract = load_contract(path)
+    contract, _ = load_contract(path)
     proposal, findings = propose(contract, Settings(Where(repo), planner=planner, models=models))
     if as_document:
         write_json({"scope": proposal.scope, "steps": as_json(proposal.steps), "findings": findings})

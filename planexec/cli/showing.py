@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from planexec.assembly.opened import Opened
 from planexec.cli.inspecting import write_json
-from planexec.cli.opened import Opened, opened
+from planexec.cli.opened import opened
 from planexec.cli.text import clean
 from planexec.core import wire
 from planexec.core.errors import JournalError, UsageError

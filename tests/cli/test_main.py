@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from planexec import __version__
-from planexec.cli.running import exit_code
-from planexec.core.state import RunState
 
 COMMANDS = ("run", "fix", "status", "plan", "diff", "apply", "validate")
 
@@ -88,18 +86,3 @@ def test_validate_prints_the_schema_of_contracts(tmp_path: Path) -> None:
     done = planexec("validate", "--schema", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["required"] == ["goal", "success"]
-
-
-@pytest.mark.parametrize(
-    ("state", "code"),
-    [
-        (RunState(status="succeeded"), 0),
-        (RunState(status="failed", reason="unsatisfiable"), 1),
-        (RunState(status="failed", reason="safety"), 6),
-        (RunState(status="blocked"), 3),
-        (RunState(status="blocked", environment=True), 5),
-        (RunState(status="waiting"), 4),
-    ],
-)
-def test_the_exit_code_is_the_verdict(state: RunState, code: int) -> None:
-    assert exit_code(state) == code

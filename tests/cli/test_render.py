@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planexec.cli.documents import usage
+from planexec.assembly.documents import usage
 from planexec.cli.render import Page, PlainPage, page, show_plan, show_run, show_steps
 from planexec.cli.richpage import RichPage
 from planexec.core.state import RunState

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from planexec.cli.opened import patch_of
+from planexec.assembly.opened import patch_of
 from planexec.core.state import RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.sandbox.choose import choose
