@@ -20,7 +20,7 @@ import platformdirs
 from planexec.assembly.casting import Cast, executor_of, planner_of
 from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.configuration import Configuration, user_configuration, variables
-from planexec.assembly.contracts import contract_files, kept_contract, root_for
+from planexec.assembly.contracts import contract_files, kept_contract, named_tests, root_for
 from planexec.assembly.models import Models, models_of, recorded
 from planexec.controller.loop import Controller
 from planexec.controller.metering import MeteredModel
@@ -38,6 +38,7 @@ from planexec.sandbox.interface import Sandbox
 from planexec.testing.bench import Bench
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
+from planexec.testing.testids import file_patterns
 from planexec.tools.survey import survey
 from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.registry import Registry
@@ -280,7 +281,7 @@ def _assembled(
     git = synthesise(place.repository, workspace.folder / "git") if place.sandbox.remaps else []
     harness = Harness(
         place.sandbox, place.interpreter, place.repository.root, [*git, *workspace.mounts],
-        env=variables(place.configuration), project=place.project,
+        env=variables(place.configuration), project=place.project, patterns=file_patterns(named_tests(contract)),
     )  # fmt: skip
     bench = Bench(workspace, harness, place.store, contract.limits.suite_seconds)
     deadline = time.monotonic() + seconds

@@ -35,7 +35,8 @@ class Harness:
     A tree is mounted writable at ``root``; ``mounts`` come after it (large ignored folders, environments). Tests run in
     the ``project`` root (relative to ``root``, posix), commands at ``root``. Test ids are pytest node ids relative to
     ``root``; a class, a file, a folder or a test without its parameters may stand for all of its tests. ``env`` is
-    added to the environment (what the person asked to pass through).
+    added to the environment (what the person asked to pass through). ``patterns`` are globs of test files besides those
+    that the project's configuration has.
     """
 
     def __init__(
@@ -48,10 +49,13 @@ class Harness:
         *,
         env: Mapping[str, str] | None = None,
         project: str = "",
+        patterns: Sequence[str] = (),
     ) -> None:
         self._ids = IdTranslator(project)
-        given = dict(env or {})
-        self._layout = Layout(sandbox, interpreter, root, tuple(mounts), limits or Limits(), given, self._ids.project)
+        given, where = dict(env or {}), self._ids.project
+        self._layout = Layout(
+            sandbox, interpreter, root, tuple(mounts), limits or Limits(), given, where, tuple(patterns)
+        )
 
     def run(self, tree: FileTree, ids: Sequence[str] = (), *, seconds: float) -> TestReport:
         """Run ``ids``, or the whole suite, in ``tree`` for at most ``seconds``.
@@ -147,6 +151,7 @@ class Harness:
                 "report": str(channel / REPORT),
                 "cache": str(layout.sandbox.locate(INSIDE_PRIVATE, mounts) / "cache"),
                 "pytest": layout.own_pytest(mounts),
+                "patterns": list(layout.patterns),
             }
             stdin = json.dumps(request).encode()
             result = layout.sandbox.run(layout.command(mounts, stdin=stdin, seconds=seconds))

@@ -28,7 +28,8 @@ INSIDE_TOUCHED = INSIDE / "touched"
 class Layout:
     """Everything about a test process that does not change from run to run.
 
-    ``project`` is the project root relative to ``root``, posix: where tests run. Commands run at ``root``.
+    ``project`` is the project root relative to ``root``, posix: where tests run. Commands run at ``root``. ``patterns``
+    are globs of test files besides those that the project's configuration has.
     """
 
     sandbox: Sandbox
@@ -38,6 +39,7 @@ class Layout:
     limits: Limits = field(default_factory=Limits)
     env: Mapping[str, str] = field(default_factory=dict)
     project: str = ""
+    patterns: Sequence[str] = ()
 
     def layers(self, folder: Path) -> bool:
         """Whether trees in ``folder`` may be layered ones, of which one command cannot have two mounts."""

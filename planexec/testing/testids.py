@@ -5,6 +5,7 @@ other.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,3 +53,23 @@ class IdTranslator:
 def _replaced(name: str, path: str) -> str:
     _, sign, rest = name.partition("::")
     return path + sign + rest
+
+
+_DEFAULT = re.compile(r"test_.*|.*_test")
+_BEHIND = re.compile(r".*_((?:unit|func|functional|integration)?tests?|specs?|check)")
+_BEFORE = re.compile(r"((?:unit|func|functional|integration)?tests?|specs?|check)_.*")
+
+
+def file_patterns(ids: Sequence[str]) -> list[str]:
+    """Globs of test files that pytest would not look into by itself, from the names of some: ``page_tests.py`` tells of
+    ``*_tests.py``, and a file whose name tells nothing stands for itself.
+    """
+    found: dict[str, None] = {}
+    for name in ids:
+        path = name.split("::", 1)[0]
+        stem = posixpath.basename(path).removesuffix(".py")
+        if not path.endswith(".py") or _DEFAULT.fullmatch(stem):
+            continue
+        behind, before = _BEHIND.fullmatch(stem), _BEFORE.fullmatch(stem)
+        found[f"*_{behind[1]}.py" if behind else f"{before[1]}_*.py" if before else path] = None
+    return list(found)

@@ -119,6 +119,19 @@ def environment(tmp_path: Path) -> Path:
     return tmp_path / "env" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
 
 
+def test_test_files_with_names_of_their_own(project: Project, sandbox: Sandbox, interpreter: Interpreter) -> None:
+    """The whole suite is what the project's own runner would find, not nothing."""
+    one = "def test_it(): pass\n"
+    tree = project(
+        {"shop/tests/page_tests.py": one, "shop/tests/nav_tests.py": one, "odd/it.py": one, "it.py": "1 / 0"}
+    )
+    patterns = ["*_tests.py", "odd/it.py"]
+    found = Harness(sandbox, interpreter, ROOT, env=QUIET, patterns=patterns).run(tree, seconds=60)
+    names = ["odd/it.py", "shop/tests/nav_tests.py", "shop/tests/page_tests.py"]
+    assert found.trusted and sorted(statuses(found)) == [f"{name}::test_it" for name in names]
+    assert Harness(sandbox, interpreter, ROOT, env=QUIET).collect(tree) == []
+
+
 @pytest.mark.parametrize("form", ["installed", "editable", "finder"])
 def test_another_copy_of_the_project_that_is_installed_is_not_the_one_that_is_tested(
     form: str, project: Project, environment: Path, sandbox: Sandbox, tmp_path: Path

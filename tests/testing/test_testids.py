@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planexec.testing.records import Records
-from planexec.testing.testids import IdTranslator
+from planexec.testing.testids import IdTranslator, file_patterns
 
 NAMES = st.text(st.characters(blacklist_characters="/\0:", blacklist_categories=("Cs",)), min_size=1).filter(
     lambda text: text not in (".", "..")
@@ -67,3 +67,8 @@ def test_all_records_are_translated_but_the_planted_test() -> None:
     assert data["import_lines"] == {"backend/a.py": [1]}
     assert data["sightings"] == [{"test": "backend/a.py::t", "path": "backend/a.py"}]
     assert found.of("closing") == [{"kind": "closing", "exit": 1}]
+
+
+def test_the_name_of_a_test_file_tells_of_the_others() -> None:
+    ids = ["a/tests/page_tests.py::T::test_a", "a/test_b.py::test_b", "c_test.py", "tests", "spec_d.py::test_x[a/b.py]"]
+    assert file_patterns([*ids, "a/odd.py::test_o", "a/b/nav_tests.py"]) == ["*_tests.py", "spec_*.py", "a/odd.py"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import _pytest
 import pytest
@@ -39,17 +39,25 @@ class Order:
     """What one run is asked for: which tests, in which mode, where its records go.
 
     ``mode`` is ``run``, ``collect``, ``trace`` or ``judge``, which runs the tests in the wanted order and calls
-    ``stop`` at the first red one. ``canary`` is the name of the planted test.
+    ``stop`` at the first red one. ``canary`` is the name of the planted test. ``patterns`` are further globs of test
+    files.
     """
 
     def __init__(
-        self, channel: Channel, wanted: Selection, canary: str, mode: str, stop: Optional[Callable[[], None]] = None
+        self,
+        channel: Channel,
+        wanted: Selection,
+        canary: str,
+        mode: str,
+        stop: Optional[Callable[[], None]] = None,
+        patterns: Sequence[str] = (),
     ) -> None:
         self.channel = channel
         self.wanted = wanted
         self.canary = canary
         self.mode = mode
         self.stop = stop
+        self.patterns = patterns
 
 
 class Recorder:
@@ -101,6 +109,8 @@ class Recorder:
             self.pause(early_config, args)
         options.settle(early_config.known_args_namespace, self.order.mode == "collect")
         self.set_up_django(early_config)
+        for pattern in self.order.patterns:
+            early_config.addinivalue_line("python_files", pattern)
         outcome = yield
         error = outcome.excinfo  # type: ignore[attr-defined]
         if error is not None:

@@ -96,7 +96,8 @@ def ordered(request: Mapping[str, Any], channel: Channel, stop: Optional[Callabl
     from .plugin import Order
     from .selection import Selection
 
-    return Order(channel, Selection(request["ids"]), request["canary"], request["mode"], stop)
+    wanted, patterns = Selection(request["ids"]), request.get("patterns", ())
+    return Order(channel, wanted, request["canary"], request["mode"], stop, patterns)
 
 
 def finish(request: Mapping[str, Any], recorder: Any, code: int) -> int:
