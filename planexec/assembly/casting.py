@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -17,24 +17,24 @@ from planexec.planners.auto import AutoPlanner
 from planexec.planners.model import ModelPlanner
 from planexec.planners.workflow import SearchPlanner, WorkflowPlanner
 from planexec.tools.interface import Tool
-from planexec.tools.survey import Survey
+from planexec.tools.sight import Sight
 
 
 @dataclass(frozen=True)
 class Cast:
-    """What planners and executors are made with: the models, where some are configured, the tools, and a way to
-    survey the base, where tests may be run.
+    """What planners and executors are made with: the models, where some are configured, the tools, and what is shown of
+    the run; ``sight`` is None where nothing may be run.
     """
 
     tools: Sequence[Tool]
     planning: LanguageModel | None = None
     acting: LanguageModel | None = None
-    look: Callable[[], Survey] | None = None
+    sight: Sight | None = None
 
 
 def planner_of(name: str, cast: Cast) -> Planner:
     """The planner with this name. Raises UsageError for an unknown one, and for a model where none is configured."""
-    model = ModelPlanner(cast.planning, cast.tools, cast.look) if cast.planning is not None else None
+    model = ModelPlanner(cast.planning, cast.tools, cast.sight or Sight()) if cast.planning is not None else None
     match known(name, PLANNERS, "planner"):
         case "workflow":
             return WorkflowPlanner()
@@ -42,12 +42,12 @@ def planner_of(name: str, cast: Cast) -> Planner:
             return SearchPlanner()
         case "model":
             return model or _unconfigured()
-    return AutoPlanner(model, cast.look if model is not None else None)
+    return AutoPlanner(model, cast.sight.look if model is not None and cast.sight is not None else None)
 
 
 def executor_of(name: str, cast: Cast) -> Executor:
     """The executor with this name. Raises UsageError like ``planner_of``."""
-    model = ReactExecutor(cast.acting, cast.tools) if cast.acting is not None else None
+    model = ReactExecutor(cast.acting, cast.tools, cast.sight or Sight()) if cast.acting is not None else None
     match known(name, EXECUTORS, "executor"):
         case "workflow":
             return WorkflowExecutor()

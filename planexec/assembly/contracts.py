@@ -16,6 +16,7 @@ from planexec.core.errors import JournalError, UsageError
 from planexec.core.state import RunState
 from planexec.journal.artifacts import ArtifactStore
 from planexec.testing.bench import Bench
+from planexec.testing.testids import stands_for
 from planexec.tools.failing import target_ids
 from planexec.verifiers.registry import plugins
 from planexec.workspace.projectroot import project_root, root_for_tests
@@ -151,7 +152,7 @@ def preflight(bench: Bench, contract: Contract) -> list[str]:
     laid |= {check.arguments.at.rsplit("/", 1)[-1] for check in contract.checks.values()}
     for name in named_tests(contract):
         file = name.split("::")[0]
-        if any(each == name or each.startswith((f"{name}[", f"{name}::", f"{name}/")) for each in known):
+        if any(stands_for(name, each) for each in known):
             continue
         if file.rsplit("/", 1)[-1] in laid or (
             file in bench.workspace.base.entries and file.endswith(".py") and not _collected(file, known)

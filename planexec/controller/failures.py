@@ -45,7 +45,7 @@ def classify(
 def _of_predicate(
     step: Step, attempt: int, predicate: object, failing: Evidence, reason: str, about: tuple[str, ...]
 ) -> Failure:
-    text = failing.summary
+    text = f"{reason}: {failing.summary}" if reason else failing.summary
     match predicate:
         case RegressionRed():
             code = failing.code or "NOT_RED"
@@ -62,7 +62,6 @@ def _of_predicate(
             return _failure(
                 step, attempt, FailureClass.TASK, Cause.SIDE_EFFECT, "CHECK_FAILED", text, Recoverability.REPLAN, about
             )
-    text = f"{reason}: {text}" if reason else text
     return _failure(step, attempt, FailureClass.TASK, Cause.FALSE_FACT, "NO_PATCH", text, Recoverability.REPLAN, about)
 
 

@@ -7,18 +7,19 @@ stays, and the whole of each can be recalled by its id.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from planexec.core import wire
 from planexec.core.roles import Action, Observation, StepVerdict
-from planexec.prompts.data import cut, quoted, visible
+from planexec.prompts.data import quoted, visible
 from planexec.tools.recalling import as_text
 
-NEWEST, OLDER, SHOWN = 6000, 2000, 3
-"""Characters of the newest observation, of each before it, and how many are shown."""
-HISTORY_LINES, HISTORY_LINE, CHANGES = 24, 170, 2500
+NEWEST = (6000, 3600, 1200)
+"""Characters of the newest observation, and of those before it."""
+HISTORY_LINES, HISTORY_LINE = 20, 170
 STUCK = 3
 """So many turns in a row that gave nothing new end the step."""
 CHANGING = frozenset({"edit", "undo", "shell", "regression"})
@@ -26,11 +27,14 @@ CHANGING = frozenset({"edit", "undo", "shell", "regression"})
 
 @dataclass
 class Notebook:
-    """Actions, observations and changes of one attempt at a step."""
+    """Actions and observations of one attempt at a step. ``difference`` is a unified diff of the tree against the base,
+    ``reports`` what earlier steps said.
+    """
 
+    difference: str = ""
+    reports: Sequence[tuple[str, str]] = ()
     lines: list[str] = field(default_factory=list)
     observations: list[tuple[str, str]] = field(default_factory=list)
-    changes: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     thought: str = ""
     """The model's own, of its last turn: a note to itself."""
@@ -53,7 +57,6 @@ class Notebook:
         line = f"{observation.id}: {brief(action)} -> {visible(observation.summary)}"
         self._write(line, f"{observation.id} {brief(action)}", "\n".join(part for part in told if part))
         self.facts += observation.verified
-        self._keep_change(action, observation)
         return new
 
     def judged(self, verdict: StepVerdict) -> bool:
@@ -70,21 +73,21 @@ class Notebook:
     def recent(self) -> str:
         """The last observations, the newest at length."""
         shown = []
-        for place, (title, text) in enumerate(self.observations, start=1):
-            limit = NEWEST if place == len(self.observations) else OLDER
+        for age, (title, text) in reversed(list(enumerate(reversed(self.observations)))):
+            limit = NEWEST[age]
             name = title.split(" ")[0]
             more = f" (cut; recall shows all of {name})" if len(text) > limit and name.startswith("obs-") else ""
             shown.append(quoted(title[:HISTORY_LINE] + more, text, limit))
         return "\n".join(shown) or "(none yet)"
 
-    def changed(self) -> str:
-        """What the edits of this step replaced by what."""
-        return quoted("edits", "\n".join(self.changes), CHANGES) if self.changes else "(none in this step)"
+    def changed(self) -> list[str]:
+        """The paths that differ from the base."""
+        return re.findall(r"^\+\+\+ b/(.*)$", self.difference, re.MULTILINE)
 
     def _write(self, line: str, title: str, text: str) -> None:
         self.lines.append(line)
         self.observations.append((title, text))
-        del self.observations[:-SHOWN], self.lines[:-HISTORY_LINES]
+        del self.observations[: -len(NEWEST)], self.lines[:-HISTORY_LINES]
 
     def _is_new(self, action: Action, ok: bool, summary: str, text: str) -> bool:
         """Numbers of observations are left out: each turn has its own."""
@@ -93,12 +96,6 @@ class Notebook:
         self._seen.add(key)
         self.stale = 0 if new else self.stale + 1
         return new
-
-    def _keep_change(self, action: Action, observation: Observation) -> None:
-        if action.tool == "undo" and observation.ok:
-            self.changes.clear()
-        if action.tool == "edit" and observation.ok and observation.data.get("changed"):
-            self.changes.append(_difference(action.arguments))
 
 
 def brief(action: Action) -> str:
@@ -110,11 +107,3 @@ def brief(action: Action) -> str:
 def _short(value: Any) -> str:
     text = wire.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _difference(arguments: Mapping[str, Any]) -> str:
-    old = [f"- {line}" for line in str(arguments.get("old") or "").splitlines()]
-    new = [f"+ {line}" for line in str(arguments.get("new") or "").splitlines()]
-    if arguments.get("content"):
-        new = ["(a survivor of the search)"]
-    return cut("\n".join([str(arguments.get("path", "")), *old, *new]), CHANGES // 2)

@@ -11,24 +11,43 @@ from collections.abc import Sequence
 
 import msgspec
 
+from planexec.core import plan as p
 from planexec.core.contract import Contract
 from planexec.core.plan import Step
 from planexec.core.roles import Action, Finish, GiveUp, Move, Observation, StepVerdict, Work
 from planexec.core.state import RunState
-from planexec.executors.notebook import STUCK, Notebook
+from planexec.executors.notebook import CHANGING, STUCK, Notebook
 from planexec.llm.interface import ACT, LanguageModel, Question
-from planexec.prompts import task
-from planexec.prompts.data import cut, visible
+from planexec.prompts import surveyed, task
+from planexec.prompts.data import cut, quoted, visible
 from planexec.prompts.template import render
 from planexec.tools.interface import Tool
 from planexec.tools.schemas import FINISH, GIVE_UP, MOVES, action_schema, signature, without_nulls
+from planexec.tools.sight import Sight
 
 CORRECTIONS = 3
 """Answers in a row that cannot be used; with one more the step is given up."""
 EVIDENCE_TURNS = 8
 """When none of the first actions brought anything, the plan goes back to the planner (fourth seed)."""
 TURN_SECONDS = 600.0
-FAILING = 2500
+FAILING, SUSPECTS, CHANGES = 2200, 1000, 3000
+"""Characters."""
+
+LOOKING = "- Look before you decide: read the lines that matter."
+EDITING = """- Look before you edit: read the lines that you change.
+- edit replaces "old" by "new". "old" must be copied exactly from the file, with its spaces but without the line numbers
+  that read shows, and must occur only once: take whole lines, and some lines around them. To create a file give "new"
+  and leave "old" out.
+- Fix the cause in the source, with the smallest change. Do not change existing tests, do not special-case a test.
+- After an edit run the failing test with run_tests. When it passes, finish."""
+REGRESSION = (p.RegressionRed, p.RegressionGreen)
+JUDGING = "- This step changes nothing. Finish as soon as you have nothing more to find out."
+
+
+AGAIN = (
+    "you asked for verification again, and nothing had changed for the better. If no action of this step can change "
+    "the verdict, use give_up and say why."
+)
 
 
 class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,18 +59,25 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReactExecutor:
-    """Asks a model for the actions of a step."""
+    """Asks a model for the actions of a step, with what ``sight`` shows of the run."""
 
     name = "model"
 
-    def __init__(self, model: LanguageModel, tools: Sequence[Tool]) -> None:
-        self.model = model
+    def __init__(self, model: LanguageModel, tools: Sequence[Tool], sight: Sight) -> None:
+        self.model, self.sight = model, sight
         self.tools = {tool.name: tool for tool in tools}
 
     def work(self, contract: Contract, state: RunState, step: Step) -> Work:
-        """One attempt at ``step``."""
-        notebook = Notebook()
+        """One attempt at ``step``. Where the host can judge it as things stand, the model is asked only if it does not
+        hold.
+        """
+        notebook = Notebook(self.sight.changes(), self.sight.reports())
         problem, refused = "", 0
+        if _only_judges(contract, step):
+            verdict = yield Finish()
+            if not isinstance(verdict, StepVerdict) or verdict.holds or verdict.environment:
+                return
+            notebook.judged(verdict)
         while True:
             move = self._ask(contract, state, step, notebook, problem)
             if isinstance(move, str):
@@ -67,6 +93,8 @@ class ReactExecutor:
             if isinstance(reply, StepVerdict) and (reply.holds or reply.environment):
                 return
             problem = _keep(notebook, move, reply)
+            if isinstance(move, Action) and move.tool in CHANGING:
+                notebook.difference = self.sight.changes()
             if end := _no_way_on(notebook):
                 yield GiveUp(end)
                 return
@@ -74,6 +102,7 @@ class ReactExecutor:
     def _ask(self, contract: Contract, state: RunState, step: Step, notebook: Notebook, problem: str) -> Move | str:
         """The model's move; a line that says what is wrong with its answer."""
         tools = [self.tools[name] for name in step.tools if name in self.tools]
+        survey = self.sight.look()
         system = render(
             "act",
             tools="\n".join(signature(tool) for tool in tools),
@@ -84,12 +113,15 @@ class ReactExecutor:
             done_when=cut(visible(step.done_when), 600),
             predicates=task.predicates(step),
             writes=", ".join(step.writes) or "(none: this step only looks)",
-            failing=_failing(contract),
+            rules=EDITING if "edit" in step.tools else LOOKING if "patch" in step.artifacts else JUDGING,
+            failing=quoted("failing tests", surveyed.failing(survey, FAILING), FAILING),
+            suspects=quoted("ranked lines", surveyed.suspects(survey, SUSPECTS, source=False), SUSPECTS),
         )
         user = render(
             "acting",
             facts=_facts(state, notebook),
-            changes=notebook.changed(),
+            reports=task.reports(notebook.reports),
+            changes=quoted("diff", notebook.difference, CHANGES) if notebook.difference else "(nothing is changed)",
             thought=notebook.thought or "(none yet)",
             history=notebook.history(),
             observations=notebook.recent(),
@@ -99,7 +131,7 @@ class ReactExecutor:
         answer = self.model.ask(Question(ACT, system, user, "action", action_schema(tools)), TURN_SECONDS)
         if answer.value is None:
             return answer.problem or "the answer holds no JSON object"
-        notebook.thought = cut(visible(str(answer.value.get("thought", ""))), 400).replace("\n", " ")
+        notebook.thought = cut(visible(str(answer.value.get("thought", ""))), 600).replace("\n", " ")
         return read_move(answer.value, [tool.name for tool in tools])
 
 
@@ -124,7 +156,7 @@ def _keep(notebook: Notebook, move: Move, reply: Observation | StepVerdict | Non
     """Note what came of a move; what the model should be told about it."""
     if isinstance(reply, StepVerdict):
         new = notebook.judged(reply)
-        return "" if new else "you asked for verification again, and nothing had changed for the better."
+        return "" if new else AGAIN
     if isinstance(move, Action) and isinstance(reply, Observation):
         new = notebook.note(move, reply)
         return "" if new else "this action and its result are the same as before. Do something else."
@@ -139,16 +171,13 @@ def _no_way_on(notebook: Notebook) -> str:
     return ""
 
 
-def _failing(contract: Contract) -> str:
-    """The tests that must turn green, by name: what they print is found by running them."""
-    named = [name for check in contract.checks.values() for name in check.arguments.tests]
-    if not named:
-        return ""
-    lines = [f"- {visible(name)}" for name in dict.fromkeys(named)]
-    return f"Tests that the contract names:\n{cut(chr(10).join(lines), FAILING)}\n"
+def _only_judges(contract: Contract, step: Step) -> bool:
+    """Whether no action is needed before the host can say whether the step holds."""
+    judged = (p.CheckPassed, p.RegressionGreen) if task.has_example(contract) else (p.CheckPassed, *REGRESSION)
+    return "patch" not in step.artifacts and all(isinstance(each, judged) for each in step.predicates)
 
 
 def _facts(state: RunState, notebook: Notebook) -> str:
-    known = task.facts(state.facts)
-    new = [f"- {visible(each)[:240]}" for each in notebook.facts[-8:]]
-    return "\n".join([known, *new]) if new else known
+    known = task.facts(state.facts, notebook.changed())
+    new = [f"- {cut(visible(each), 600)}" for each in notebook.facts[-4:]]
+    return "\n".join([*([known] if state.facts or not new else []), *new])

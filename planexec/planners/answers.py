@@ -19,7 +19,7 @@ Kind = Literal[
 ]
 
 PREDICATES: Mapping[str, str] = {
-    "fact_recorded": 'a verified fact stands about "about"; the fact "location" says where the fault is',
+    "fact_recorded": 'a verified fact stands about "about"; "location" is a place that ranks first or was noted',
     "regression_red": 'the regression test of check "about" fails on the unchanged source, every time',
     "regression_green": 'the regression test of check "about" passes with the change',
     "check_passed": 'the host\'s verifier of the required check "about" passes',
@@ -27,6 +27,9 @@ PREDICATES: Mapping[str, str] = {
     "artifact_stored": 'an earlier step left the artifact "about"',
 }
 """The kinds that a model may ask for, in words."""
+
+ALWAYS = ("note", "recall")
+"""Tools that change nothing and that any step may need."""
 
 MOST_STEPS = 60
 SHOWN = 200
@@ -94,7 +97,7 @@ def _step(step: PlannedStep, artifacts: Mapping[str, Sequence[str]]) -> Step:
         covers=step.covers,
         done_when=step.done_when,
         preconditions=tuple(FactIs(each.subject, each.value) for each in step.preconditions),
-        tools=step.tools,
+        tools=tuple(dict.fromkeys((*step.tools, *ALWAYS))) if step.tools else (),
         artifacts=step.artifacts,
         predicates=tuple(_predicate(each) for each in step.predicates),
         rollback="checkpoint" if acts else "none",

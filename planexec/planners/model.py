@@ -8,7 +8,7 @@ beside them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from planexec.core import plan as p
 from planexec.core.contract import Contract
@@ -19,12 +19,12 @@ from planexec.core.state import RunState
 from planexec.llm.interface import PLAN, REPLAN, LanguageModel, Question
 from planexec.planners.answers import PREDICATES, PlannedProposal, read_plan
 from planexec.planners.workflow import setup_subjects
-from planexec.prompts import task
+from planexec.prompts import surveyed, task
 from planexec.prompts.data import cut, listed, quoted, visible
 from planexec.prompts.template import render
 from planexec.tools.interface import Tool
 from planexec.tools.schemas import signature, strict
-from planexec.tools.survey import Survey
+from planexec.tools.sight import Sight
 
 QUESTION_SECONDS = 600.0
 FILES, FAILING, SUSPECTS, PLAN_TEXT, TRIGGER, FINDINGS = 3500, 5000, 7000, 4000, 1500, 2000
@@ -37,7 +37,7 @@ EXAMPLE = {
             "id": "reproduce", "goal": "Show that the named test fails for the reported reason", "depends_on": [],
             "covers": ["reproduction"], "done_when": "the regression test fails every time",
             "predicates": [{"predicate": "regression_red", "about": "reproduction"}], "preconditions": [],
-            "artifacts": ["regression-test"], "tools": ["run_tests", "regression"], "writes": [],
+            "artifacts": ["regression-test"], "tools": ["run_tests"], "writes": [],
         },
         {
             "id": "patch", "goal": "Change the source so that the failing test passes", "depends_on": ["reproduce"],
@@ -54,16 +54,22 @@ EXAMPLE = {
 }  # fmt: skip
 
 
+FOR_EXAMPLES = ("regression", "investigate", "setup_carries")
+"""Tools and predicates that only serve a contract with an example."""
+
+BY_TESTS = "The tests that show the bug exist already: no test has to be written."
+BY_EXAMPLE = "The test that shows the bug does not exist yet: a step with the tool regression writes it."
+
+
 class ModelPlanner:
-    """Asks a model for plans. ``look`` surveys the base, once; None where nothing may be run."""
+    """Asks a model for plans, with what ``sight`` shows of the repository."""
 
     name = "model"
     mechanism = "planning by a model"
 
-    def __init__(self, model: LanguageModel, tools: Sequence[Tool], look: Callable[[], Survey] | None = None) -> None:
-        self.model, self.tools, self.look = model, tools, look
+    def __init__(self, model: LanguageModel, tools: Sequence[Tool], sight: Sight) -> None:
+        self.model, self.tools, self.sight = model, tools, sight
         self.reason = f"the first plan, proposed by the model '{model.name}'"
-        self._survey: Survey | None = None
 
     def propose(self, contract: Contract, state: RunState) -> Proposal | Unreadable | None:
         """A first plan."""
@@ -80,6 +86,7 @@ class ModelPlanner:
             "replanning",
             **self._common(contract, state),
             plan=listed([_told(state, step) for step in state.live()], PLAN_TEXT),
+            reports=task.reports(self.sight.reports()),
             trigger=cut(why, TRIGGER),
             affected=", ".join(trigger.affected) or "(all)",
             kept=", ".join(step.id for step in kept) or "(none)",
@@ -97,32 +104,29 @@ class ModelPlanner:
         return read if isinstance(read, Proposal) else Unreadable(answer.text, tuple(read))
 
     def _system(self, contract: Contract, state: RunState) -> str:
+        unfit = () if task.has_example(contract) else FOR_EXAMPLES
         return render(
             "plan",
-            predicates="\n".join(f"- {kind}: {text}" for kind, text in PREDICATES.items()),
+            predicates="\n".join(f"- {kind}: {text}" for kind, text in PREDICATES.items() if kind not in unfit),
             subjects=listed([f"- {each}" for each in _subjects(contract)], 1500),
-            tools="\n".join(signature(tool) for tool in self.tools),
+            tools="\n".join(signature(tool) for tool in self.tools if tool.name not in unfit),
             scope=json.dumps(state.scope),
+            reproducing=BY_EXAMPLE if task.has_example(contract) else BY_TESTS,
             example=json.dumps(EXAMPLE),
         )
 
     def _common(self, contract: Contract, state: RunState) -> dict[str, str]:
-        survey = self._surveyed()
+        survey = self.sight.look()
         return {
             "goal": task.goal(contract),
             "context": task.context(contract),
             "scope": visible(state.scope)[:500],
             "checks": task.checks(contract),
-            "repository": quoted("files", _files(survey), FILES),
-            "failing": quoted("failing tests", _failing(survey), FAILING),
-            "suspects": quoted("suspected lines", _suspects(survey), SUSPECTS),
+            "repository": quoted("files", surveyed.files(survey), FILES),
+            "failing": quoted("failing tests", surveyed.failing(survey, FAILING), FAILING),
+            "suspects": quoted("suspected lines", surveyed.suspects(survey, SUSPECTS, source=True), SUSPECTS),
             "findings": _corrections(state.findings),
         }
-
-    def _surveyed(self) -> Survey:
-        if self._survey is None:
-            self._survey = self.look() if self.look is not None else Survey(problem="nothing has been run")
-        return self._survey
 
 
 def _subjects(contract: Contract) -> list[str]:
@@ -130,14 +134,14 @@ def _subjects(contract: Contract) -> list[str]:
     check = contract.reproduction
     setup = setup_subjects(check) if check else {}
     return [
-        "location: path:line of the most suspected line (tools locate, investigate)",
+        "location: path:line, the line that ranks first (tool locate) or that the worker noted (tool note)",
         *(
             f"{subject}: present or absent, whether the fixture '{fixture}' of the tests carries '{field}' (tool "
             "investigate); where it is absent the test set-up must be extended (regression with part=setup)"
             for subject, (fixture, field) in setup.items()
         ),
         *(f"base.{name}: holds or fails, how check '{name}' does before the change (tool investigate)"
-          for name in contract.checks if contract.checks[name] is not check),
+          for name in contract.checks if task.has_example(contract) and contract.checks[name] is not check),
     ]  # fmt: skip
 
 
@@ -152,50 +156,3 @@ def _told(state: RunState, step: Step) -> str:
     failure = state.record(step.id).failure
     said = f"; failed ({failure.code}): {visible(failure.message)[:300]}" if failure else ""
     return f"- {step.id} ({step.status.value}): {visible(step.goal)[:200]}; covers {list(step.covers)}{said}"
-
-
-def _files(survey: Survey) -> str:
-    """Folders, then the sources with the suspected ones first, then the tests."""
-    near = dict.fromkeys(each.path for each in survey.suspects)
-    folders = {path.rsplit("/", 1)[0] for path in near}
-    sources = [*near, *_nearest(survey.files, near, folders)]
-    failing = "\n".join(survey.failing)
-    tests = [*(path for path in survey.tests if path in failing), *survey.tests]
-    return "\n".join(
-        (listed(survey.folders(), 1200), "", "sources:", listed(sources, 1300), "", "tests:",
-         listed(list(dict.fromkeys(tests)), 800))
-    )  # fmt: skip
-
-
-def _nearest(files: Sequence[str], shown: Collection[str], folders: Collection[str]) -> list[str]:
-    rest = [path for path in files if path not in shown]
-    return sorted(rest, key=lambda path: path.rsplit("/", 1)[0] not in folders)
-
-
-def _failing(survey: Survey) -> str:
-    if survey.problem:
-        return survey.problem
-    each = max(FAILING // max(len(survey.failing), 1) - 100, 600)
-    shown = [f"{name}\n{cut(text, each)}" for name, text in survey.failing.items()]
-    return "\n\n".join(shown)
-
-
-def _suspects(survey: Survey) -> str:
-    if not survey.suspects:
-        return "(nothing is suspected)"
-    lines = [
-        f"{each.path}:{each.line} in {each.function or 'the module'} ({each.reason}): {each.text}"
-        for each in survey.suspects
-    ]
-    excerpts = [f"{place}\n{text}" for place, text in _mapped(survey.excerpts)]
-    return "\n".join((*lines, "", *excerpts))
-
-
-def _mapped(excerpts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The excerpts with line numbers."""
-    numbered = []
-    for place, text in excerpts.items():
-        first = int(place.rsplit(":", 1)[1].split("-")[0])
-        lines = text.split("\n")
-        numbered.append((place, "\n".join(f"{first + n:5d} {line}" for n, line in enumerate(lines))))
-    return numbered

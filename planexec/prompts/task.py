@@ -4,11 +4,11 @@ prompt grows with the contract, the repository or the length of a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from planexec.core import contract as c
 from planexec.core import plan as p
-from planexec.core.events import Fact
+from planexec.core.events import Fact, LinesSupport
 from planexec.prompts.data import cut, listed, quoted, visible
 
 ASKS = {
@@ -20,7 +20,7 @@ ASKS = {
 }
 """What each kind of verifier asks, in words."""
 
-GOAL, CONTEXT, CHECKS, FACTS = 1500, 1500, 2000, 2500
+GOAL, CONTEXT, CHECKS, FACTS, REPORTS = 1500, 1500, 2000, 2000, 1500
 """Characters."""
 
 
@@ -49,11 +49,31 @@ def _check(check: c.Check) -> str:
     return f"- {check.name}: {asks}{named}{text}"[:400]
 
 
-def facts(known: Iterable[Fact]) -> str:
-    """What the host has verified, the latest kept where there are many."""
+def has_example(contract: c.Contract) -> bool:
+    """Whether the test that shows the fault has yet to be written, from the contract's example."""
+    return contract.reproduction is not None and contract.reproduction.arguments.example is not None
+
+
+def facts(known: Iterable[Fact], changed: Collection[str] = ()) -> str:
+    """What the host has verified, the latest first. What was read in files that are ``changed`` since is marked."""
     latest = {fact.subject: fact for fact in known}
-    lines = [f"- {fact.subject} = {visible(fact.value)[:80]}: {visible(fact.claim)[:240]}" for fact in latest.values()]
+    lines = [_fact(fact, changed) for fact in latest.values()]
     return listed(lines[::-1], FACTS) if lines else "(nothing yet)"
+
+
+def _fact(fact: Fact, changed: Collection[str]) -> str:
+    """A digest says nothing to a reader; the lines that it stands for are in the claim."""
+    own = fact.subject.startswith(("lines.", "text."))
+    named = "" if own else f"{fact.subject} = {visible(fact.value)[:80]}: "
+    read = {support.path for support in fact.supports if isinstance(support, LinesSupport)}
+    since = " (before the change)" if read & set(changed) else ""
+    return f"- {named}{cut(visible(fact.claim), 600)}{since}"
+
+
+def reports(said: Iterable[tuple[str, str]]) -> str:
+    """What the workers of earlier steps said last, one a step."""
+    lines = [f"- {step}: {cut(visible(text), 600)}".replace("\n", " ") for step, text in said]
+    return listed(lines[::-1], REPORTS) if lines else "(nothing)"
 
 
 def predicates(step: p.Step) -> str:

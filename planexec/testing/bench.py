@@ -18,6 +18,7 @@ from planexec.sandbox.interface import CommandResult, FileTree
 from planexec.testing.harness import Harness
 from planexec.testing.outcomes import TestOutcome, TestReport, TraceReport
 from planexec.testing.screen import ScreenedJudge, Screening
+from planexec.testing.testids import stands_for
 from planexec.testing.warmjudge import WarmJudge
 from planexec.workspace.copies import Workspace
 from planexec.workspace.layers import refuse_existing
@@ -155,12 +156,21 @@ class Bench:
         """How many runs may go on at once without sharing ports or temporary files."""
         return max(os.cpu_count() or 1, 1) if self.harness.sandbox.remaps else 1
 
+    @property
+    def measured(self) -> bool:
+        """Whether the base has been run."""
+        return bool(self._baseline)
+
     def failed_before(self, name: str) -> bool:
         """Whether the test was red on the base, as far as the base has been run."""
-        reports = [report for pair in self._baseline.values() for report in pair]
-        return any(
-            name in report.outcomes and report.outcomes[name].status in {"failed", "error"} for report in reports
-        )
+        return any(status_of(report, name) in {"failed", "error"} for report in self._base_reports())
+
+    def uncollected_before(self, path: str) -> bool:
+        """Whether the tests of a file could not be collected on the base, as far as the base has been run."""
+        return any(path in report.collection_errors for report in self._base_reports())
+
+    def _base_reports(self) -> list[TestReport]:
+        return [report for pair in self._baseline.values() for report in pair]
 
 
 def flaky(first: TestReport, second: TestReport) -> list[str]:
@@ -180,4 +190,4 @@ def select(report: TestReport, name: str) -> list[TestOutcome]:
     own = report.outcomes.get(name)
     if own is not None:
         return [own]
-    return [each for key, each in report.outcomes.items() if key.startswith((f"{name}[", f"{name}::", f"{name}/"))]
+    return [each for key, each in report.outcomes.items() if stands_for(name, key)]

@@ -114,6 +114,11 @@ class Harness:
         return self._ids.project
 
     @property
+    def root(self) -> Path:
+        """The repository's root, in whose place the trees stand."""
+        return self._layout.root
+
+    @property
     def interpreter(self) -> Interpreter:
         """What runs the tests."""
         return self._layout.interpreter

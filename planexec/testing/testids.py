@@ -55,6 +55,11 @@ def _replaced(name: str, path: str) -> str:
     return path + sign + rest
 
 
+def stands_for(name: str, test: str) -> bool:
+    """Whether ``name`` is the id of ``test``, or of something that holds it: its parameters, class, file or folder."""
+    return test == name or test.startswith((f"{name}[", f"{name}::", f"{name}/"))
+
+
 _DEFAULT = re.compile(r"test_.*|.*_test")
 _BEHIND = re.compile(r".*_((?:unit|func|functional|integration)?tests?|specs?|check)")
 _BEFORE = re.compile(r"((?:unit|func|functional|integration)?tests?|specs?|check)_.*")

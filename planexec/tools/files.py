@@ -20,12 +20,15 @@ import msgspec
 from planexec.core.errors import SafetyViolation
 from planexec.core.paths import allows, is_protected, is_test_path, matches
 from planexec.core.state import EDIT, UNDO
+from planexec.tools.differences import unified
 from planexec.tools.interface import NoArguments, ToolResult, Workbench
 from planexec.workspace.entries import LINK, look, open_file, opened, parent_of, put_file
 from planexec.workspace.manifest import Manifest, restore, scan
 
 MAX_MATCHES = 200
 MAX_READ = 400
+READ_CHARACTERS = 5600
+"""How much of a file one look shows."""
 MAX_LINE = 400
 
 
@@ -91,20 +94,23 @@ class Read:
     """Reads lines of a file."""
 
     name = "read"
-    description = "Read a range of lines of a file."
+    description = "Read lines of a file, with their numbers; of a long range as many lines as fit, about 120."
     arguments: type[msgspec.Struct] = ReadArguments
     idempotent = True
 
     def run(self, arguments: ReadArguments, workbench: Workbench) -> ToolResult:
-        """The lines, at most MAX_READ."""
+        """The numbered lines, at most MAX_READ of them and READ_CHARACTERS in all."""
         content = read_inside(workbench.scratch, arguments.path)
         if content is None:
             return _no_file(arguments.path, workbench)
         lines = content.decode("utf-8", "replace").splitlines()
         start = max(arguments.start, 1)
-        end = min(arguments.end, start + MAX_READ - 1, len(lines))
-        text = "\n".join(line[:MAX_LINE] for line in lines[start - 1 : end])
-        return ToolResult(True, f"{arguments.path} lines {start} to {end} of {len(lines)}", {"text": text})
+        wanted = min(arguments.end, start + MAX_READ - 1, len(lines))
+        shown = _fitting(numbered(lines[start - 1 : wanted], start))
+        end = start + len(shown) - 1
+        more = f"; the range goes on: read from {end + 1}" if end < wanted else ""
+        summary = f"{arguments.path} lines {start} to {end} of {len(lines)}{more}"
+        return ToolResult(True, summary, {"text": "\n".join(shown)})
 
 
 class EditArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,7 +128,10 @@ class Edit:
     """Changes one file."""
 
     name = EDIT
-    description = "Replace one exact piece of text in a file, or create a file."
+    description = (
+        "Replace the text 'old', which stands exactly once in the file, by 'new'; without 'old' create the file with "
+        "'new'. 'content' takes, in place of both, the id of a content that repair found."
+    )
     arguments: type[msgspec.Struct] = EditArguments
     idempotent = True
 
@@ -140,7 +149,8 @@ class Edit:
         if broken := syntax_error(path, after):
             return ToolResult(False, f"the edit breaks '{path}': {broken}", code="SYNTAX")
         write_inside(workbench.scratch, path, after)
-        return ToolResult(True, f"'{path}' {'changed' if before is not None else 'created'}", {"changed": True})
+        data = {"changed": True, "diff": unified(path, before, after)[:READ_CHARACTERS]}
+        return ToolResult(True, f"'{path}' {'changed' if before is not None else 'created'}", data)
 
     def _after(self, arguments: EditArguments, before: bytes | None, workbench: Workbench) -> tuple[bytes, str]:
         if arguments.content:
@@ -201,12 +211,29 @@ def _replace_once(before: bytes, old: bytes, new: bytes) -> tuple[bytes, str]:
         return b"", f"the text stands {count} times, in lines {', '.join(lines)}; give more of it"
     if new and before.count(new) == 1:
         return before, ""
+    if all(re.match(rb"\s*\d+ ", line) for line in old.splitlines()):
+        return b"", "the text does not occur; leave out the line numbers that read shows"
     near = difflib.get_close_matches(
         old.decode("utf-8", "replace").strip(),
         [line.strip() for line in before.decode("utf-8", "replace").splitlines()],
         n=1,
     )
     return b"", "the text does not occur" + (f"; did you mean: {near[0]}" if near else "")
+
+
+def numbered(lines: Sequence[str], first: int) -> list[str]:
+    """Lines with their numbers before them, for reading."""
+    return [f"{number:5d} {line[:MAX_LINE]}" for number, line in enumerate(lines, start=first)]
+
+
+def _fitting(lines: list[str]) -> list[str]:
+    """As many whole lines as one look shows, at least one."""
+    size = 0
+    for count, line in enumerate(lines):
+        size += len(line) + 1
+        if size > READ_CHARACTERS:
+            return lines[: max(count, 1)]
+    return lines
 
 
 def write_objection(path: str, workbench: Workbench) -> str:

@@ -99,8 +99,8 @@ def suspected(run: Run, suspicions: Sequence[Suspicion], failure: str) -> e.Clai
     """The most suspicious line, where nothing more is known."""
     for each in suspicions:
         if each.path in run.sources:
-            text = f"the fault is most likely near {each.path}:{each.line} ({each.reason})"
-            text += f"; the run ends with {failure}" if failure else ""
+            text = f"{each.path}:{each.line} ranks first among the suspected lines ({each.reason})"
+            text += f"; the run ends with {failure.strip().splitlines()[0]}" if failure.strip() else ""
             return e.Claim(text, "location", f"{each.path}:{each.line}", (lines(run.sources, each.path, each.line),))
     return None
 

@@ -32,7 +32,7 @@ class Investigate:
     """The inspection tool of the workflow executor."""
 
     name = "investigate"
-    description = "Trace the failing behaviour, find where the fault is, and learn what the test set-up can carry."
+    description = "Trace the contract's example, rank the suspected lines, and learn what the test set-up can carry."
     arguments: type[msgspec.Struct] = NoArguments
     idempotent = True
 

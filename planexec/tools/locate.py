@@ -18,7 +18,7 @@ class Locate:
     """Ranks suspected lines by what the failing test runs."""
 
     name = "locate"
-    description = "Run what fails, and rank the lines that most likely hold the fault."
+    description = "Run what fails, and rank the lines by which tests run them: a guess, kept as the fact location."
     arguments: type[msgspec.Struct] = NoArguments
     idempotent = True
 

@@ -10,6 +10,7 @@ import hashlib
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from planexec.core import events as e
 from planexec.core.paths import matches
@@ -28,10 +29,11 @@ SHOWN = 300
 
 class NoteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``lines``: ``path`` from ``start`` to ``end``. ``text``: where ``text`` occurs in the Python sources. ``test``:
-    how the test with the id ``text`` does on the base.
+    how the test with the id ``text`` does on the base. ``location``: the fault is held to lie at line ``start`` of
+    ``path``.
     """
 
-    about: Literal["lines", "text", "test"]
+    about: Literal["lines", "text", "test", "location"]
     path: str = ""
     start: int = 1
     end: int = 1
@@ -42,13 +44,19 @@ class Note:
     """Proposes a fact."""
 
     name = "note"
-    description = "Have the host check lines of a file, the places of a text, or a test's outcome; it keeps a fact."
+    description = (
+        "Have the host check something and keep it as a fact for later steps: 'lines' (path, start to end, at most "
+        f"{MAX_LINES}), 'text' (where text stands), 'test' (how the test with the id text does before the change), "
+        "'location' (you found the fault: path and start)."
+    )
     arguments: type[msgspec.Struct] = NoteArguments
     idempotent = True
 
     def run(self, arguments: NoteArguments, workbench: Workbench) -> ToolResult:
         """One claim, in the host's words."""
-        noted = {"lines": _lines, "text": _places, "test": _test}[arguments.about](arguments, workbench)
+        noted = {"lines": _lines, "text": _places, "test": _test, "location": _location}[arguments.about](
+            arguments, workbench
+        )
         if isinstance(noted, ToolResult):
             return noted
         return ToolResult(True, noted.text, {}, (noted,))
@@ -67,6 +75,17 @@ def _lines(arguments: NoteArguments, workbench: Workbench) -> e.Claim | ToolResu
     place = f"{arguments.path}:{arguments.start}-{arguments.end}"
     support = flow.lines({arguments.path: content}, arguments.path, arguments.start, arguments.end)
     return e.Claim(f"{place} reads: {shown[:SHOWN]}", f"lines.{place}", support.sha256, (support,))
+
+
+def _location(arguments: NoteArguments, workbench: Workbench) -> e.Claim | ToolResult:
+    """The host vouches for what stands there, not for the fault."""
+    noted = _lines(replace(arguments, end=arguments.start), workbench)
+    if isinstance(noted, ToolResult):
+        return noted
+    place = f"{arguments.path}:{arguments.start}"
+    return e.Claim(
+        f"the fault is held to lie at {place}, which {noted.text.partition(' ')[2]}", "location", place, noted.supports
+    )
 
 
 def _places(arguments: NoteArguments, workbench: Workbench) -> e.Claim | ToolResult:

@@ -23,7 +23,10 @@ class Regression:
     """Writes a part of the regression test's module."""
 
     name = "regression"
-    description = "Write the regression test that the contract's example describes, or the test set-up that it needs."
+    description = (
+        "Write the regression test that the contract's example describes: 'plain' where the test set-up carries what "
+        "it needs; else 'setup' for the set-up first, and then 'extended' for the test."
+    )
     arguments: type[msgspec.Struct] = RegressionArguments
     idempotent = True
 

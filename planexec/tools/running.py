@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 
+from planexec.testing.bench import Bench
+from planexec.testing.outcomes import TestReport
+from planexec.testing.testids import stands_for
+from planexec.tools.failing import target_ids
 from planexec.tools.interface import ToolResult, Workbench
+from planexec.tools.printed import readable
 from planexec.verifiers.interface import trouble
 from planexec.verifiers.named import visible_tests
 from planexec.verifiers.related import selection
 
-SHOWN_TESTS = 20
+SHOWN_TESTS = 8
+SHOWN_IDS = 20
 SHOWN_TEXT = 4000
 SHELL_SECONDS = 120.0
 
@@ -28,39 +35,56 @@ class RunTests:
     """Runs tests on a clean tree with what the scratch tree has changed."""
 
     name = "run_tests"
-    description = "Run tests of the project (all without ids) with the present changes."
+    description = "Run tests with the present changes: these ids, or all; tells which are red and were not before."
     arguments: type[msgspec.Struct] = RunTestsArguments
     idempotent = True
 
     def run(self, arguments: RunTestsArguments, workbench: Workbench) -> ToolResult:
-        """Counts by status, the red tests with what they printed, and which of them were not red on the base
-        (``broken``).
+        """Counts by status; which tests are red and were not on the base (``broken``), which were red before; and what
+        the broken and the named ones printed.
         """
         workbench.progress("running tests")
-        candidate = workbench.candidate()
-        ids = arguments.ids or selection(candidate, workbench.bench)
-        report = workbench.bench.run(candidate.changes, ids, visible_tests(workbench.contract, candidate.base.entries))
+        candidate, bench = workbench.candidate(), workbench.bench
+        ids = arguments.ids or selection(candidate, bench)
+        report = bench.run(candidate.changes, ids, visible_tests(workbench.contract, candidate.base.entries))
         if problem := trouble(report, "the scratch tree"):
             environment = problem.status == "error"
             return ToolResult(
                 False, problem.summary, problem.detail, code=problem.code or "ENVIRONMENT", environment=environment
             )
-        counts = Counter(outcome.status for outcome in report.outcomes.values())
-        red = [outcome for outcome in report.outcomes.values() if outcome.status in {"failed", "error"}]
-        summary = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no test ran"
-        if red:
-            summary += (
-                f"; first '{red[0].id}': {red[0].message.splitlines()[0] if red[0].message else red[0].exception}"
-            )
-        if report.collection_errors:
-            summary += f"; {len(report.collection_errors)} files cannot be collected"
-        data = {
-            "counts": dict(counts),
-            "red": [{"id": o.id, "message": o.message, "detail": o.detail[:SHOWN_TEXT]} for o in red[:SHOWN_TESTS]],
-            "broken": [o.id for o in red if not workbench.bench.failed_before(o.id)],
-            "collection_errors": report.collection_errors,
-        }
-        return ToolResult(True, summary, data)
+        return _told(report, bench, arguments.ids or target_ids(workbench.contract))
+
+
+def _told(report: TestReport, bench: Bench, wanted: Sequence[str]) -> ToolResult:
+    """The result with what is new first: a person or a model reads it from the top. What ``wanted`` tests print is
+    shown too.
+    """
+    root = str(bench.harness.root)
+    counts = Counter(outcome.status for outcome in report.outcomes.values())
+    red = [outcome for outcome in report.outcomes.values() if outcome.status in {"failed", "error"}]
+    broken = [each for each in red if not bench.failed_before(each.id)]
+    uncollected = [path for path in report.collection_errors if not bench.uncollected_before(path)]
+    summary = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no test ran"
+    if red and bench.measured:
+        summary += f"; not red before the change: {len(broken)}"
+    if red:
+        first = (broken or red)[0]
+        summary += f"; first '{first.id}': {first.message.splitlines()[0] if first.message else first.exception}"
+    if report.collection_errors:
+        summary += f"; {len(report.collection_errors)} files cannot be collected"
+        summary += f", {len(uncollected)} of which could be before" if bench.measured else ""
+    still = [each for each in red if each not in broken and any(stands_for(name, each.id) for name in wanted)]
+    shown = [*broken, *still][:SHOWN_TESTS]
+    data = {
+        "counts": dict(counts),
+        "broken": [each.id for each in broken],
+        "red_before_too": [each.id for each in red if each not in broken][:SHOWN_IDS],
+        "red": [{"id": o.id, "detail": readable(o.detail or o.message, root)[:SHOWN_TEXT]} for o in shown],
+        "collection_errors": {
+            path: readable(report.collection_errors[path], root)[:SHOWN_TEXT] for path in uncollected[:SHOWN_IDS]
+        },
+    }
+    return ToolResult(True, summary, data)
 
 
 class ShellArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,6 +13,7 @@ from planexec.core.paths import is_test_path
 from planexec.repair.explain import SuspectedLine, suspected
 from planexec.testing.bench import Bench
 from planexec.tools.failing import failing_run
+from planexec.tools.printed import readable
 
 SHOWN_SUSPECTS = 8
 MISSING = frozenset({"ImportError", "ModuleNotFoundError", "NotImplementedError"})
@@ -55,7 +56,7 @@ def survey(bench: Bench, contract: Contract) -> Survey:
     return Survey(
         files,
         tests,
-        {name: each.detail or each.message for name, each in wanted.items()},
+        {name: readable(each.detail or each.message, str(bench.harness.root)) for name, each in wanted.items()},
         {name: each.exception for name, each in wanted.items()},
         lines,
         _excerpts(lines, run.sources),

@@ -12,7 +12,7 @@ from planexec.llm.scripted import Reply, ScriptedServer
 
 from .conftest import CONTRACT, FIXTURE, CommandLine, Done, command_line, one
 
-LARGEST = 20_000
+LARGEST = 24_000
 """Characters that no request to a model exceeds."""
 SETUP = "setup.login_query.returnTo"
 KEY = "a-key-that-must-not-be-seen-0123"
@@ -82,7 +82,6 @@ ANSWERS = [
     act("read", path="accountsite/callback.py"),
     act("edit", path="accountsite/callback.py", old='session.pop("next_path"', new='session.pop("return_to"'),
     act("finish"),
-    act("finish"),
 ]  # fmt: skip
 
 
@@ -128,7 +127,7 @@ def test_every_request_is_short_and_begins_like_the_one_before(
 def test_what_the_model_took_is_told(both: tuple[Done, Done, list[dict[str, Any]], Path]) -> None:
     used = both[0].document["usage"]
     assert used["calls"] == used["requests"] == len(ANSWERS) and used["cost"] is None
-    assert set(used["by_step"]) == {"planning", "inspect", "extend", "red-test", "patch-callback", "judge"}
+    assert set(used["by_step"]) == {"planning", "inspect", "extend", "red-test", "patch-callback"}
     assert used["by_step"]["patch-callback"]["m"]["calls"] == 3
 
 

@@ -15,11 +15,13 @@ from planexec.core.state import RunState
 from planexec.executors.react import CORRECTIONS, EVIDENCE_TURNS, ReactExecutor
 from planexec.llm.answers import json_object
 from planexec.llm.interface import Answer, Question
+from planexec.tools.sight import Sight
+from planexec.tools.survey import Survey
 from planexec.tools.toolbox import Toolbox
 
 from ..projects import BY_TESTS, make_contract
 
-LARGEST = 20_000
+LARGEST = 24_000
 STEP = Step(
     id="patch", goal="Change the source", done_when="the tests pass", artifacts=("patch",),
     tools=("search", "read", "edit", "run_tests"), predicates=(FactRecorded(("location",)),),
@@ -53,10 +55,17 @@ def seen(move: Move, number: int) -> Reply:
     return Observation(f"obs-patch-{number}", ok, "read" if ok else "it failed", {"text": "x"} if ok else {})
 
 
+def acting(model: Saying) -> ReactExecutor:
+    """An executor that is shown as much as may be."""
+    survey = Survey(failing={f"t{n}": "x" * 9000 for n in range(9)}, excerpts={"a.py:1-9": "y" * 9000})
+    changes = "+++ b/a.py\n" + "z\n" * 9000
+    sight = Sight(lambda: survey, lambda: changes, lambda: [(f"s{n}", "w" * 999) for n in range(9)])
+    return ReactExecutor(model, tuple(Toolbox.standard().tools.values()), sight)
+
+
 def moves_of(model: Saying, world: Callable[[Move, int], Reply] = seen) -> list[Move]:
     """All moves of one attempt; it has to end by itself."""
-    executor = ReactExecutor(model, tuple(Toolbox.standard().tools.values()))
-    work = executor.work(make_contract(BY_TESTS), RunState(actions_per_step=40), STEP)
+    work = acting(model).work(make_contract(BY_TESTS), RunState(actions_per_step=40), STEP)
     moves: list[Move] = []
     reply: Reply = None
     try:

@@ -48,7 +48,7 @@ def test_search_list_and_read(shared_bench: Bench) -> None:
         "tests/test_basket.py",
     ]
     read = Read().run(ReadArguments(BASKET, 1, 1), desk)
-    assert read.data["text"] == '"""Prices of a basket, in cents."""'
+    assert read.data["text"] == '    1 """Prices of a basket, in cents."""'
     missing = Read().run(ReadArguments("shop/baskets.py"), desk)
     assert (missing.ok, missing.code) == (False, "NO_FILE")
     assert "did you mean 'shop/basket.py'" in missing.summary
@@ -56,7 +56,8 @@ def test_search_list_and_read(shared_bench: Bench) -> None:
 
 def test_an_edit_changes_one_place(bench: Bench) -> None:
     before = (bench.workspace.scratch / BASKET).read_text()
-    assert apply(bench, path=BASKET, old=FAULT, new=FIX).data == {"changed": True}
+    edited = apply(bench, path=BASKET, old=FAULT, new=FIX)
+    assert edited.data["changed"] and f"-    {FAULT}\n+    {FIX}" in edited.data["diff"]
     assert (bench.workspace.scratch / BASKET).read_text() == before.replace(FAULT, FIX)
     again = apply(bench, path=BASKET, old=FAULT, new=FIX)
     assert again.ok and again.data == {"changed": False}

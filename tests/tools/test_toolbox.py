@@ -42,7 +42,7 @@ def test_arguments_are_checked(shared_bench: Bench) -> None:
     desk = workbench(shared_bench, make_contract(), step("read"))
     assert toolbox.run("read", {"path": 7}, desk).code == "BAD_ARGUMENTS"
     assert toolbox.run("read", {"path": "README.md", "lines": 3}, desk).code == "BAD_ARGUMENTS"
-    assert toolbox.run("read", {"path": "README.md"}, desk).data["text"] == "A shop."
+    assert toolbox.run("read", {"path": "README.md"}, desk).data["text"] == "    1 A shop."
 
 
 def test_names_and_idempotence() -> None:
