@@ -6,18 +6,25 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from planexec.core.contract import Contract
 from planexec.core.contract_checks import did_you_mean
 from planexec.core.errors import UsageError
 from planexec.core.roles import Executor, Planner
 from planexec.executors.auto import AutoExecutor
 from planexec.executors.react import ReactExecutor
 from planexec.executors.workflow import WorkflowExecutor
+from planexec.journal.runlog import RunLog, events_of
 from planexec.llm.interface import LanguageModel
 from planexec.planners.auto import AutoPlanner
 from planexec.planners.model import ModelPlanner
 from planexec.planners.workflow import SearchPlanner, WorkflowPlanner
+from planexec.testing.bench import Bench
+from planexec.tools.differences import difference
 from planexec.tools.interface import Tool
-from planexec.tools.sight import Sight
+from planexec.tools.sight import Reports, Sight, last_words
+from planexec.tools.survey import survey
+from planexec.verifiers.interface import Candidate
+from planexec.workspace.manifest import ScanCache, scan
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,20 @@ class Cast:
     planning: LanguageModel | None = None
     acting: LanguageModel | None = None
     sight: Sight | None = None
+
+
+def sight_of(contract: Contract, bench: Bench, log: RunLog) -> Sight:
+    """What is shown of a run."""
+    cache = ScanCache()
+
+    def changes() -> str:
+        now = scan(bench.workspace.scratch, bench.store, cache)
+        return difference(Candidate.of(bench.workspace.base, now, log.state.frozen).changes, bench.store)
+
+    def reports() -> Reports:
+        return last_words(events_of(log.journal, log.run_id), bench.store)
+
+    return Sight(lambda: survey(bench, contract), changes, reports)
 
 
 def planner_of(name: str, cast: Cast) -> Planner:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 import platformdirs
 
-from planexec.assembly.casting import Cast, executor_of, planner_of
+from planexec.assembly.casting import Cast, executor_of, planner_of, sight_of
 from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.configuration import Configuration, user_configuration, variables
 from planexec.assembly.contracts import contract_files, kept_contract, named_tests, root_for
@@ -39,16 +39,11 @@ from planexec.testing.bench import Bench
 from planexec.testing.harness import Harness
 from planexec.testing.interpreter import Interpreter, discover
 from planexec.testing.testids import file_patterns
-from planexec.tools.differences import difference
-from planexec.tools.sight import Sight, last_words
-from planexec.tools.survey import survey
 from planexec.tools.toolbox import Toolbox
-from planexec.verifiers.interface import Candidate
 from planexec.verifiers.registry import Registry
 from planexec.workspace.branch import Identity, check_branch
 from planexec.workspace.copies import Workspace
 from planexec.workspace.gitview import synthesise
-from planexec.workspace.manifest import ScanCache, scan
 from planexec.workspace.repository import Repository
 from planexec.workspace.where import Where
 
@@ -299,18 +294,12 @@ def _assembled(
         clean, price = models.redactor.text, models.prices.cost
         return MeteredModel(model, log, place.store, contract.limits, left, clean, price, progress)
 
-    models, toolbox, cache = recorded(place.models, settings.models), Toolbox.standard(), ScanCache()
+    models, toolbox = recorded(place.models, settings.models), Toolbox.standard()
 
-    def changes() -> str:
-        now = scan(workspace.scratch, place.store, cache)
-        return difference(Candidate.of(workspace.base, now, log.state.frozen).changes, place.store)
-
-    sight = Sight(
-        lambda: survey(bench, contract), changes, lambda: last_words(events_of(log.journal, log.run_id), place.store)
-    )
-    cast = Cast(tuple(toolbox.tools.values()), metered(models.planning), metered(models.acting), sight)
+    shown = sight_of(contract, bench, log)
+    cast = Cast(tuple(toolbox.tools.values()), metered(models.planning), metered(models.acting), shown)
     executor, planner = executor_of(settings.executor, cast), planner_of(settings.planner, cast)
-    steps = StepRunner(contract, log, executor, toolbox, bench, Registry.of(contract), left, progress, cache)
+    steps = StepRunner(contract, log, executor, toolbox, bench, Registry.of(contract), left, progress)
     controller = Controller(contract, log, planner, steps, progress)
     return Run(
         controller, log, place.store, place.repository, workspace, place.interpreter, place.sandbox, settings.where,

@@ -27,6 +27,7 @@ from planexec.core.roles import Planner, Unreadable
 from planexec.core.rules import validate_plan, validate_replan
 from planexec.core.usage import OPTIONS
 from planexec.journal.runlog import RunLog, events_of
+from planexec.prompts.data import visible
 from planexec.verifiers.interface import Candidate, Request
 from planexec.workspace.gitview import render
 
@@ -113,7 +114,8 @@ class Controller:
         else:
             findings = validate_replan(state, ask, tools)
         if findings:
-            self.log.record(e.ProposalRefused(store.put(wire.encode(ask)), tuple(findings)))
+            told = tuple(visible(finding) for finding in findings)  # they quote what was proposed
+            self.log.record(e.ProposalRefused(store.put(wire.encode(ask)), told))
             return
         self.log.record(accepted(state, ask, trigger, self.planner))
 

@@ -14,12 +14,14 @@ from typing import Any
 
 from planexec.core import wire
 from planexec.core.roles import Action, Observation, StepVerdict
-from planexec.prompts.data import quoted, visible
+from planexec.prompts.data import cut, quoted, visible
 from planexec.tools.recalling import as_text
 
-NEWEST = (6000, 3600, 1200)
+NEWEST = (7000, 3600, 1200)
 """Characters of the newest observation, and of those before it."""
 HISTORY_LINES, HISTORY_LINE = 20, 170
+THOUGHTS = 3
+STALE = " (before the last change)"
 STUCK = 3
 """So many turns in a row that gave nothing new end the step."""
 CHANGING = frozenset({"edit", "undo", "shell", "regression"})
@@ -36,8 +38,8 @@ class Notebook:
     lines: list[str] = field(default_factory=list)
     observations: list[tuple[str, str]] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
-    thought: str = ""
-    """The model's own, of its last turn: a note to itself."""
+    thoughts: list[str] = field(default_factory=list)
+    """The model's own, of its last turns: notes to itself."""
     actions: int = 0
     fruitful: int = 0
     stale: int = 0
@@ -55,9 +57,22 @@ class Notebook:
         told = [observation.summary, text, *(f"verified: {each}" for each in observation.verified)]
         told += [f"not confirmed: {each}" for each in observation.rejected]
         line = f"{observation.id}: {brief(action)} -> {visible(observation.summary)}"
+        if action.tool in CHANGING and observation.ok:
+            self.observations = [(title.removesuffix(STALE) + STALE, text) for title, text in self.observations]
         self._write(line, f"{observation.id} {brief(action)}", "\n".join(part for part in told if part))
         self.facts += observation.verified
         return new
+
+    def think(self, thought: str) -> None:
+        """Keep a thought, the last few and each once."""
+        said = cut(visible(thought), 500).replace("\n", " ")
+        if said and said not in self.thoughts:
+            self.thoughts.append(said)
+            del self.thoughts[:-THOUGHTS]
+
+    def thought(self) -> str:
+        """The thoughts that are kept."""
+        return "\n".join(f"- {each}" for each in self.thoughts) or "(none yet)"
 
     def judged(self, verdict: StepVerdict) -> bool:
         """Keep a verdict that did not hold. Whether it says anything new."""
@@ -77,7 +92,7 @@ class Notebook:
             limit = NEWEST[age]
             name = title.split(" ")[0]
             more = f" (cut; recall shows all of {name})" if len(text) > limit and name.startswith("obs-") else ""
-            shown.append(quoted(title[:HISTORY_LINE] + more, text, limit))
+            shown.append(quoted(title + more, text, limit))
         return "\n".join(shown) or "(none yet)"
 
     def changed(self) -> list[str]:

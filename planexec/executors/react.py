@@ -30,7 +30,7 @@ CORRECTIONS = 3
 EVIDENCE_TURNS = 8
 """When none of the first actions brought anything, the plan goes back to the planner (fourth seed)."""
 TURN_SECONDS = 600.0
-FAILING, SUSPECTS, CHANGES = 2200, 1000, 3000
+FAILING, SUSPECTS, CHANGES = 2200, 1400, 3000
 """Characters."""
 
 LOOKING = "- Look before you decide: read the lines that matter."
@@ -120,9 +120,9 @@ class ReactExecutor:
         user = render(
             "acting",
             facts=_facts(state, notebook),
-            reports=task.reports(notebook.reports),
+            reports=task.steps_before(state, notebook.reports),
             changes=quoted("diff", notebook.difference, CHANGES) if notebook.difference else "(nothing is changed)",
-            thought=notebook.thought or "(none yet)",
+            thoughts=notebook.thought(),
             history=notebook.history(),
             observations=notebook.recent(),
             left=str(state.actions_per_step - state.record(step.id).actions - notebook.actions),
@@ -131,7 +131,7 @@ class ReactExecutor:
         answer = self.model.ask(Question(ACT, system, user, "action", action_schema(tools)), TURN_SECONDS)
         if answer.value is None:
             return answer.problem or "the answer holds no JSON object"
-        notebook.thought = cut(visible(str(answer.value.get("thought", ""))), 600).replace("\n", " ")
+        notebook.think(str(answer.value.get("thought", "")))
         return read_move(answer.value, [tool.name for tool in tools])
 
 

@@ -32,15 +32,17 @@ def _escape(character: str) -> str:
     return character
 
 
-def cut(text: str, limit: int) -> str:
-    """Head and tail of a text that is longer than ``limit`` characters; the result is never longer than that."""
+def cut(text: str, limit: int, head_part: float = 2 / 3) -> str:
+    """Head and tail of a text that is longer than ``limit`` characters; the result is never longer than that.
+    ``head_part`` of what is shown is the head.
+    """
     if len(text) <= limit:
         return text
     said = f"\n[... {len(text) - limit} or more characters left out ...]\n"
     room = limit - len(said)
     if room < 2:
         return text[:limit]
-    head = (room * 2) // 3
+    head = int(room * head_part)
     return text[:head] + said + text[len(text) - (room - head) :]
 
 

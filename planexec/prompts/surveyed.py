@@ -39,7 +39,8 @@ def failing(survey: Survey, limit: int) -> str:
     for name, text in survey.failing.items():
         alike.setdefault(_PASSING.sub("", text), []).append(name)
     each = max(limit // max(len(alike), 1) - 100, 600)
-    shown = ["\n".join([*names, cut(survey.failing[names[0]], each)]) for names in alike.values()]
+    # The assertion and what was compared stand at the end.
+    shown = ["\n".join([*names, cut(survey.failing[names[0]], each, 1 / 3)]) for names in alike.values()]
     return cut("\n\n".join(shown), limit)
 
 
@@ -52,7 +53,7 @@ def suspects(survey: Survey, limit: int, *, source: bool) -> str:
         for each in survey.suspects
     ]
     excerpts = [f"{place}\n{_numbered(place, text)}" for place, text in survey.excerpts.items()] if source else []
-    return cut("\n".join((*lines, *(["", *excerpts] if excerpts else []))), limit)
+    return cut("\n".join((*lines, "", *excerpts)), limit) if excerpts else listed(lines, limit)
 
 
 def _numbered(place: str, text: str) -> str:

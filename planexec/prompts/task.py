@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from planexec.core import contract as c
 from planexec.core import plan as p
 from planexec.core.events import Fact, LinesSupport
+from planexec.core.state import RunState
 from planexec.prompts.data import cut, listed, quoted, visible
 
 ASKS = {
@@ -68,6 +69,18 @@ def _fact(fact: Fact, changed: Collection[str]) -> str:
     read = {support.path for support in fact.supports if isinstance(support, LinesSupport)}
     since = " (before the change)" if read & set(changed) else ""
     return f"- {named}{cut(visible(fact.claim), 600)}{since}"
+
+
+def steps_before(state: RunState, said: Iterable[tuple[str, str]]) -> str:
+    """The completed steps, with the last words of their workers, and of those that failed."""
+    words = dict(said)
+    done = {step.id: "completed" for step in state.live() if step.status is p.Status.COMPLETED}
+    failed = {name: "not completed" for name in words if name not in done and state.record(name).failure is not None}
+    lines = [
+        f"- {name} ({how}): {cut(visible(words.get(name, 'the host judged it')), 600)}".replace("\n", " ")
+        for name, how in {**failed, **done}.items()
+    ]
+    return listed(lines, REPORTS) if lines else "(none)"
 
 
 def reports(said: Iterable[tuple[str, str]]) -> str:

@@ -27,8 +27,8 @@ from planexec.workspace.manifest import Manifest, restore, scan
 
 MAX_MATCHES = 200
 MAX_READ = 400
-READ_CHARACTERS = 5600
-"""How much of a file one look shows."""
+READ_CHARACTERS, OVERRUN = 5600, 1200
+"""How much of a file one look shows; a little more where that is the rest."""
 MAX_LINE = 400
 
 
@@ -228,6 +228,9 @@ def numbered(lines: Sequence[str], first: int) -> list[str]:
 
 def _fitting(lines: list[str]) -> list[str]:
     """As many whole lines as one look shows, at least one."""
+    size = sum(len(line) + 1 for line in lines)
+    if size <= READ_CHARACTERS + OVERRUN:
+        return lines
     size = 0
     for count, line in enumerate(lines):
         size += len(line) + 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from planexec.testing.bench import Bench
+from planexec.testing.bench import Bench, select
 from planexec.testing.outcomes import TestReport
 from planexec.testing.testids import stands_for
 from planexec.tools.failing import target_ids
@@ -55,9 +55,15 @@ class RunTests:
         return _told(report, bench, arguments.ids or target_ids(workbench.contract))
 
 
+def _together(report: TestReport, name: str) -> str:
+    """How all the tests that an id stands for did, in words."""
+    counts = Counter(outcome.status for outcome in select(report, name))
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "not run"
+
+
 def _told(report: TestReport, bench: Bench, wanted: Sequence[str]) -> ToolResult:
-    """The result with what is new first: a person or a model reads it from the top. What ``wanted`` tests print is
-    shown too.
+    """The result with what counts first: a person or a model reads it from the top. ``broken`` are red and were not on
+    the base; ``red`` holds what these and the ``wanted`` ones print.
     """
     root = str(bench.harness.root)
     counts = Counter(outcome.status for outcome in report.outcomes.values())
@@ -65,11 +71,12 @@ def _told(report: TestReport, bench: Bench, wanted: Sequence[str]) -> ToolResult
     broken = [each for each in red if not bench.failed_before(each.id)]
     uncollected = [path for path in report.collection_errors if not bench.uncollected_before(path)]
     summary = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no test ran"
-    if red and bench.measured:
-        summary += f"; not red before the change: {len(broken)}"
-    if red:
-        first = (broken or red)[0]
-        summary += f"; first '{first.id}': {first.message.splitlines()[0] if first.message else first.exception}"
+    if broken:
+        first = broken[0]
+        why = readable(first.message.split("\n", 1)[0], root) or first.exception
+        summary += f"; {len(broken)} newly red, first '{first.id}': {why}"
+    elif red:
+        summary += "; all that are red were so before the change"
     if report.collection_errors:
         summary += f"; {len(report.collection_errors)} files cannot be collected"
         summary += f", {len(uncollected)} of which could be before" if bench.measured else ""
@@ -77,6 +84,7 @@ def _told(report: TestReport, bench: Bench, wanted: Sequence[str]) -> ToolResult
     shown = [*broken, *still][:SHOWN_TESTS]
     data = {
         "counts": dict(counts),
+        "wanted": {name: _together(report, name) for name in wanted},
         "broken": [each.id for each in broken],
         "red_before_too": [each.id for each in red if each not in broken][:SHOWN_IDS],
         "red": [{"id": o.id, "detail": readable(o.detail or o.message, root)[:SHOWN_TEXT]} for o in shown],

@@ -17,18 +17,16 @@ from planexec.core.contract import Contract
 from planexec.core.decide import Execute, decide
 from planexec.core.errors import ConflictError, UsageError
 from planexec.core.plan import CheckPassed, Proposal, Status, Step
-from planexec.core.roles import Action, Executor, Finish, GiveUp, Planner, Work
+from planexec.core.roles import Action, Finish, GiveUp, Work
 from planexec.executors.workflow import WorkflowExecutor
-from planexec.journal.journal import Journal
 from planexec.journal.runlog import RunLog, events_of
-from planexec.planners.workflow import REGRESSION_FILE, WorkflowPlanner
+from planexec.planners.workflow import WorkflowPlanner
 from planexec.testing.bench import Bench
-from planexec.tools.toolbox import Toolbox
 from planexec.verifiers.registry import Registry
 
-from ..projects import BY_TESTS, FAULT, FIX, make_contract
+from ..projects import FAULT, FIX
+from .starting import QUICK, start
 
-QUICK = BY_TESTS.replace("runs: 2", "runs: 1")
 BASKET = "shop/basket.py"
 Routine = Callable[[Contract, s.RunState, Step], Work]
 
@@ -44,32 +42,6 @@ class Scripted:
     def work(self, contract: Contract, state: s.RunState, step: Step) -> Work:
         routine = self.routines.get(step.id.replace("-", "_"), WorkflowExecutor().work)
         yield from routine(contract, state, step)
-
-
-def start(
-    bench: Bench,
-    folder: Path,
-    text: str = QUICK,
-    planner: Planner | None = None,
-    executor: Executor | None = None,
-    mode: str = "apply",
-) -> Controller:
-    """A controller on a run that has just begun."""
-    contract = make_contract(text)
-    log = RunLog(Journal.open(folder / "state"), "run-1")
-    steps = StepRunner(
-        contract, log, executor or WorkflowExecutor(), Toolbox.standard(), bench, Registry.of(contract),
-        lambda: 300.0, lambda text: None,
-    )  # fmt: skip
-    base = {"repository": str(bench.workspace.root), "commit": "0" * 40}
-    log.record(
-        e.RunStarted(
-            "run-1", contract.goal, "", contract.digest, contract.scope.label(), contract.required_checks,
-            contract.limits.replan_budget, contract.limits.corrections, contract.limits.actions_per_step, base,
-            {REGRESSION_FILE: "", "mode": mode}, bench.store.put(bench.workspace.base.encode()),
-        )
-    )  # fmt: skip
-    return Controller(contract, log, planner or WorkflowPlanner(), steps, lambda text: None, sleep=lambda seconds: None)
 
 
 def replacing(old: str, new: str) -> Routine:
