@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 FIXTURES := $(wildcard fixtures/*)
 
-.PHONY: demo test test-slow check format coverage dry-runs clean
+.PHONY: demo test test-slow bench check format coverage dry-runs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/planexec run --fixture fixtures/login_return_to contracts/login-return-to.yaml
@@ -17,6 +17,10 @@ test: $(VENV)/dev.stamp
 # Real runs by the dozen: variants of the fixture, a kill at every event. Minutes, not seconds.
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist loadfile -m slow tests
+
+# Figures of this machine: what a turn with a model costs by itself, and how long its requests are.
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.benchmarks.turns
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .

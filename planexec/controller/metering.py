@@ -56,13 +56,14 @@ class MeteredModel:
         running = [step.id for step in self.log.state.steps if step.status is Status.RUNNING]
         asked = {"system": question.system, "user": question.user, "name": question.name, "form": answer.form}
         told = {"text": answer.text, "finish": answer.finish, "warnings": list(answer.warnings)}
+        kept, answered = self.store.put_all(self._cleaned(asked), self._cleaned(told))
         self.log.record(
             e.ModelCalled(
                 question.purpose,
                 self.name,
                 running[0] if running else "",
-                self._stored(asked),
-                self._stored(told),
+                kept,
+                answered,
                 answer.usage,
                 round(answer.seconds, 3),
                 self.price(self.name, answer.usage),
@@ -70,9 +71,8 @@ class MeteredModel:
             )
         )
 
-    def _stored(self, value: Mapping[str, object]) -> str:
-        cleaned = {key: self.clean(text) if isinstance(text, str) else text for key, text in value.items()}
-        return self.store.put(wire.encode(cleaned))
+    def _cleaned(self, value: Mapping[str, object]) -> bytes:
+        return wire.encode({key: self.clean(text) if isinstance(text, str) else text for key, text in value.items()})
 
 
 def model_limits(limits: Limits, state: RunState) -> ModelLimits:

@@ -74,11 +74,11 @@ class Notebook:
         """The thoughts that are kept."""
         return "\n".join(f"- {each}" for each in self.thoughts) or "(none yet)"
 
-    def judged(self, verdict: StepVerdict) -> bool:
+    def judged(self, verdict: StepVerdict, asked: str = "finish") -> bool:
         """Keep a verdict that did not hold. Whether it says anything new."""
         findings = "; ".join(each.summary for each in verdict.evidence if each.status != "passed")
-        line = f"finish -> not done: {visible(findings)}"
-        self._write(line, "the host's verdict on 'finish': the step is not done", findings)
+        line = f"{asked} -> not done: {visible(findings)}"
+        self._write(line, "the host's verdict: the step is not done", findings)
         return self._is_new(Action("finish", {}), False, findings, "")
 
     def history(self) -> str:

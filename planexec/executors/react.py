@@ -7,7 +7,9 @@ more; what it cannot say in the asked-for form it is told and asked again, a bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -58,6 +60,15 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thought: str = ""
 
 
+@dataclass(frozen=True)
+class _Briefing:
+    """The part of a step's questions that stays: the first message, the schema of an answer, the names of the tools."""
+
+    system: str
+    schema: Mapping[str, Any]
+    tools: list[str]
+
+
 class ReactExecutor:
     """Asks a model for the actions of a step, with what ``sight`` shows of the run."""
 
@@ -77,9 +88,10 @@ class ReactExecutor:
             verdict = yield Finish()
             if not isinstance(verdict, StepVerdict) or verdict.holds or verdict.environment:
                 return
-            notebook.judged(verdict)
+            notebook.judged(verdict, "the host judged the step before its first action")
+        briefing = self._brief(contract, step)
         while True:
-            move = self._ask(contract, state, step, notebook, problem)
+            move = self._ask(briefing, state, step, notebook, problem)
             if isinstance(move, str):
                 problem, refused = move, refused + 1
                 if refused > CORRECTIONS:
@@ -99,8 +111,8 @@ class ReactExecutor:
                 yield GiveUp(end)
                 return
 
-    def _ask(self, contract: Contract, state: RunState, step: Step, notebook: Notebook, problem: str) -> Move | str:
-        """The model's move; a line that says what is wrong with its answer."""
+    def _brief(self, contract: Contract, step: Step) -> _Briefing:
+        """What the model is told of a step: made once, so that every turn's question begins alike."""
         tools = [self.tools[name] for name in step.tools if name in self.tools]
         survey = self.sight.look()
         system = render(
@@ -117,6 +129,10 @@ class ReactExecutor:
             failing=quoted("failing tests", surveyed.failing(survey, FAILING), FAILING),
             suspects=quoted("ranked lines", surveyed.suspects(survey, SUSPECTS, source=False), SUSPECTS),
         )
+        return _Briefing(system, action_schema(tools), [tool.name for tool in tools])
+
+    def _ask(self, briefing: _Briefing, state: RunState, step: Step, notebook: Notebook, problem: str) -> Move | str:
+        """The model's move; a line that says what is wrong with its answer."""
         user = render(
             "acting",
             facts=_facts(state, notebook),
@@ -128,11 +144,11 @@ class ReactExecutor:
             left=str(state.actions_per_step - state.record(step.id).actions - notebook.actions),
             problem=f"\nAttention: {cut(visible(problem), 1200)}\n" if problem else "",
         )
-        answer = self.model.ask(Question(ACT, system, user, "action", action_schema(tools)), TURN_SECONDS)
+        answer = self.model.ask(Question(ACT, briefing.system, user, "action", briefing.schema), TURN_SECONDS)
         if answer.value is None:
             return answer.problem or "the answer holds no JSON object"
         notebook.think(str(answer.value.get("thought", "")))
-        return read_move(answer.value, [tool.name for tool in tools])
+        return read_move(answer.value, briefing.tools)
 
 
 def read_move(value: object, tools: Sequence[str]) -> Move | str:

@@ -21,15 +21,10 @@ def quoted(title: str, text: str, limit: int) -> str:
 def visible(text: str) -> str:
     """The text with its hidden characters as escapes and without our marks."""
     text = text.replace("\r\n", "\n")
-    if any(unicodedata.category(each) in HIDDEN and each not in SHOWN for each in text):
-        text = "".join(_escape(each) for each in text)
+    hidden = [each for each in set(text) if unicodedata.category(each) in HIDDEN and each not in SHOWN]
+    for each in hidden:
+        text = text.replace(each, each.encode("unicode_escape", "surrogatepass").decode("ascii"))
     return text.replace(BEGIN, "<<< DATA").replace(END, "DATA >>>")
-
-
-def _escape(character: str) -> str:
-    if unicodedata.category(character) in HIDDEN and character not in SHOWN:
-        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return character
 
 
 def cut(text: str, limit: int, head_part: float = 2 / 3) -> str:

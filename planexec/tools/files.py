@@ -54,12 +54,14 @@ class Search:
         except re.error as error:
             return ToolResult(False, f"'{arguments.pattern}' is not a regular expression: {error}", code="BAD_PATTERN")
         found: list[dict[str, object]] = []
-        for path, content in _sources(workbench, arguments.glob):
+        looked_at = _sources(workbench, arguments.glob)
+        for path, content in looked_at:
             for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), start=1):
                 if pattern.search(line) and len(found) < MAX_MATCHES:
                     found.append({"path": path, "line": number, "text": line[:MAX_LINE]})
         more = " (and more)" if len(found) == MAX_MATCHES else ""
-        return ToolResult(True, f"{len(found)} lines match{more}", {"matches": found})
+        none = "" if looked_at else f"; no file matches the glob '{arguments.glob}': one glob, with *, ** and ?"
+        return ToolResult(True, f"{len(found)} lines match{more}{none}", {"matches": found})
 
 
 class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

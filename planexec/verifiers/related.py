@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from planexec.core.contract import RELATED_TESTS
 from planexec.core.counting import count_of
 from planexec.core.paths import is_test_path
 from planexec.testing.bench import Bench, flaky, status_of
 from planexec.testing.outcomes import TestReport
-from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED, Candidate, Request, Verdict, first_line, trouble
+from planexec.verifiers.interface import (
+    ERROR,
+    FAILED,
+    INCONCLUSIVE,
+    PASSED,
+    Candidate,
+    Request,
+    Verdict,
+    first_line,
+    trouble,
+)
 
 
 def verify_related_tests(request: Request) -> Verdict:
@@ -65,13 +76,29 @@ def _compare(
     if broken:
         return _confirm(request, broken, detail)
     if not detail["passed"]:
-        return Verdict(FAILED, "no test passed, so nothing is shown", detail)
+        return _nothing_shown(request, held, detail)
     notes = [f"{len(detail[key])} {text}" for key, text in _NOTES.items() if detail[key]]
     passed = count_of(detail["passed"], "test passes", "tests pass")
     return Verdict(PASSED, ", ".join([f"{passed} as before", *notes]), detail)
 
 
+_DEFAULT_NAME = re.compile(r"test_.*\.py|.*_test\.py|tests\.py")
 _NOTES = {"failed_before": "failed before", "quarantined": "quarantined as flaky"}
+
+
+def _nothing_shown(request: Request, held: Collection[str], detail: dict[str, Any]) -> Verdict:
+    """No test passes. Where none did on the base, no patch can mend that: whoever runs the tests has to."""
+    if held or request.check.arguments.tests:
+        return Verdict(FAILED, "no test passed, so nothing is shown", detail)
+    chosen = "the suite" if isinstance(detail["selection"], str) else f"{', '.join(detail['selection'][:3])}"
+    name = request.check.name
+    return Verdict(
+        ERROR,
+        f"no test of {chosen} passes on the base, so that nothing breaks cannot be shown; name the tests that count: "
+        f"{name}: {{verifier: {RELATED_TESTS}, tests: [...]}}",
+        detail,
+        "NOTHING_PASSES",
+    )
 
 
 def _confirm(request: Request, broken: dict[str, str], detail: dict[str, Any]) -> Verdict:
@@ -104,13 +131,19 @@ def related_files(candidate: Candidate, bench: Bench) -> list[str]:
     if not stems:
         return []
     pattern = re.compile(r"\b(" + "|".join(map(re.escape, sorted(stems))) + r")\b")
-    found = []
-    for path, entry in candidate.base.entries.items():
-        is_module = path.endswith(".py") and PurePosixPath(path).name != "conftest.py"
-        if (
-            is_module
-            and is_test_path(path)
-            and pattern.search(bench.store.get(entry.digest).decode("utf-8", "replace"))
-        ):
-            found.append(path)
-    return sorted(found)
+    return [
+        path
+        for path in _test_files(candidate, bench)
+        if pattern.search(bench.store.get(candidate.base.entries[path].digest).decode("utf-8", "replace"))
+    ]
+
+
+def _test_files(candidate: Candidate, bench: Bench) -> list[str]:
+    """The files from which the project's own run collects tests; scripts and data beside them may do anything. Where
+    that run did not come so far, the files that look like it.
+    """
+    entries = candidate.base.entries
+    collected = {name.partition("::")[0] for name in bench.baseline()[0].collected}
+    named = (path for path in entries if path.endswith(".py") and is_test_path(path))
+    default = [path for path in named if _DEFAULT_NAME.fullmatch(PurePosixPath(path).name)]
+    return sorted(path for path in collected if path in entries) or sorted(default)

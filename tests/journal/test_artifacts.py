@@ -49,6 +49,17 @@ def test_any_bytes_survive(tmp_path_factory: pytest.TempPathFactory, data: bytes
     assert store.put_stream(io.BytesIO(data)) == (store.put(data), len(data))
 
 
+def test_several_at_once(store: ArtifactStore) -> None:
+    known = store.put(b"known")
+    digests = store.put_all(b"one", b"known", b"two", b"one")
+    assert [store.get(digest) for digest in digests] == [b"one", b"known", b"two", b"one"]
+    assert digests[1] == known and sorted(path.name for path in store.folder.iterdir()) == sorted(set(digests))
+    with store.batch() as batch:
+        three, four = batch.put_all(b"three", b"four")
+        assert not store.has(three) and batch.has(four)
+    assert store.get(three) == b"three"
+
+
 def test_a_stream_is_read_from_its_start(store: ArtifactStore) -> None:
     stream = io.BytesIO(b"abc")
     stream.read()

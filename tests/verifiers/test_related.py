@@ -4,7 +4,7 @@ from pathlib import Path
 
 from planexec.core.state import Frozen
 from planexec.testing.bench import Bench
-from planexec.verifiers.interface import FAILED, INCONCLUSIVE, PASSED
+from planexec.verifiers.interface import ERROR, FAILED, INCONCLUSIVE, PASSED
 from planexec.verifiers.related import related_files, selection, verify_related_tests
 
 from ..projects import BY_TESTS, FAULT, FIX, RED, SHOP, candidate, edit, make_bench, make_contract, request
@@ -96,3 +96,23 @@ def test_a_suite_that_takes_too_long_is_narrowed(tmp_path: Path) -> None:
     verdict = verify_related_tests(request(bench, make_contract(), "tests"))
     assert verdict.status == PASSED
     assert verdict.detail["selection"] == ["tests/test_basket.py"]
+
+
+def test_scripts_among_the_tests_are_no_tests(tmp_path: Path) -> None:
+    """What the project's own run does not collect is not run by name either: at import it may do anything."""
+    script = "import shop.basket, sys\nsys.exit(3)\n"
+    slow = "import time\n\n\ndef test_slow():\n    time.sleep(60)\n"
+    files = {**SHOP, "tests/test_slow.py": slow, "tests/tools/basket_server.py": script}
+    bench = make_bench(tmp_path, files, suite_seconds=6.0)
+    edit(bench, "shop/basket.py", FAULT, FIX)
+    assert related_files(candidate(bench), bench) == ["tests/test_basket.py"]
+    assert verify_related_tests(request(bench, make_contract(), "tests")).status == PASSED
+
+
+def test_a_suite_of_which_nothing_passes_anyway_is_no_fault_of_the_patch(tmp_path: Path) -> None:
+    files = {**SHOP, "tests/test_basket.py": "from shop.basket import total\n\n\ndef test_a(): assert total([]) == 1\n"}
+    bench = make_bench(tmp_path, files)
+    edit(bench, "shop/basket.py", FAULT, FIX)
+    verdict = verify_related_tests(request(bench, make_contract(), "tests"))
+    assert (verdict.status, verdict.code) == (ERROR, "NOTHING_PASSES")
+    assert "no test of the suite passes on the base" in verdict.summary and "tests: {verifier:" in verdict.summary
