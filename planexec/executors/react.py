@@ -31,7 +31,8 @@ CORRECTIONS = 3
 """Answers in a row that cannot be used; with one more the step is given up."""
 EVIDENCE_TURNS = 8
 """When none of the first actions brought anything, the plan goes back to the planner (fourth seed)."""
-TURN_SECONDS = 600.0
+TURN_SECONDS = 3600.0
+"""An upper bound: the model's own ``timeout`` and what the run may still take are usually less."""
 FAILING, SUSPECTS, CHANGES = 2200, 1400, 3000
 """Characters."""
 
@@ -42,6 +43,8 @@ EDITING = """- Look before you edit: read the lines that you change.
   and leave "old" out.
 - Fix the cause in the source, with the smallest change. Do not change existing tests, do not special-case a test.
 - After an edit run the failing test with run_tests. When it passes, finish."""
+WRITING = """- This step writes the test that shows the bug: use the tool regression, then finish. The host has run the
+  contract's example as a temporary test; that file is not in the repository."""
 REGRESSION = (p.RegressionRed, p.RegressionGreen)
 JUDGING = "- This step changes nothing. Finish as soon as you have nothing more to find out."
 
@@ -125,7 +128,7 @@ class ReactExecutor:
             done_when=cut(visible(step.done_when), 600),
             predicates=task.predicates(step),
             writes=", ".join(step.writes) or "(none: this step only looks)",
-            rules=EDITING if "edit" in step.tools else LOOKING if "patch" in step.artifacts else JUDGING,
+            rules=_rules(contract, step),
             failing=quoted("failing tests", surveyed.failing(survey, FAILING), FAILING),
             suspects=quoted("ranked lines", surveyed.suspects(survey, SUSPECTS, source=False), SUSPECTS),
         )
@@ -185,6 +188,15 @@ def _no_way_on(notebook: Notebook) -> str:
     if notebook.actions >= EVIDENCE_TURNS and not notebook.fruitful:
         return f"the first {notebook.actions} actions brought no new evidence"
     return ""
+
+
+def _rules(contract: Contract, step: Step) -> str:
+    """The rules that fit a step."""
+    if "edit" in step.tools:
+        return EDITING
+    if "regression" in step.tools and task.has_example(contract):
+        return WRITING
+    return LOOKING if {"patch", "inspection"} & set(step.artifacts) else JUDGING
 
 
 def _only_judges(contract: Contract, step: Step) -> bool:

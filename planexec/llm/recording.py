@@ -88,7 +88,7 @@ class Replay:
         self.path = path
         self._waiting: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
         self._first = ""
-        for exchange in _read(path):
+        for exchange in exchanges(path):
             self._waiting[exchange.model, exchange.purpose].append(exchange)
             self._first = self._first or exchange.model
 
@@ -124,20 +124,21 @@ class _Replayed:
         return self._replay.answer(self.name, question)
 
 
-def _read(path: Path) -> list[Exchange]:
+def exchanges(path: Path) -> list[Exchange]:
+    """What a recording holds, in order. Raises UsageError for a file that is none."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the recording '{path}' cannot be read: {error}", "record one: --record FILE") from None
-    exchanges = []
+    found = []
     for number, line in enumerate(lines, 1):
         try:
-            exchanges.append(msgspec.json.decode(line, type=Exchange))
+            found.append(msgspec.json.decode(line, type=Exchange))
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise UsageError(
                 f"the recording '{path}' is broken in line {number}: {error}", "record the run anew"
             ) from None
-    return exchanges
+    return found
 
 
 def _difference(recorded: Exchange, question: Question) -> str:

@@ -3,8 +3,9 @@
     python -m planexec.llm.scripted REPLIES.yaml --port 8080
 
 ``REPLIES.yaml`` is a list. A text is an answer; a mapping has the fields of ``Reply``, and may have ``json`` (an object
-that is the answer) in place of ``text``. Replies are given in order, one a request; when they are used up the server
-says so with HTTP 503. It speaks real HTTP, and can also do what real servers do wrong.
+that is the answer) in place of ``text``. A recording (``.jsonl``) gives its answers, whatever is asked. Replies are
+given in order, one a request; when they are used up the server says so with HTTP 503. It speaks real HTTP, and can also
+do what real servers do wrong.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import msgspec
 
 from planexec.core.errors import PlanexecError, UsageError
 from planexec.core.yamlmarks import read
+from planexec.llm.recording import exchanges
 
 MODEL = "scripted"
 CHARACTERS_A_TOKEN = 4
@@ -182,7 +184,9 @@ def completion(reply: Reply, request: Mapping[str, Any]) -> str:
 
 
 def load(path: Path) -> list[Reply]:
-    """The replies of a file. Raises UsageError."""
+    """The replies of a file, or the answers of a recording. Raises UsageError."""
+    if path.suffix == ".jsonl":
+        return [Reply(each.answer.text, each.answer.finish) for each in exchanges(path)]
     try:
         data = read(path.read_text("utf-8"), str(path)).data
     except (OSError, UnicodeDecodeError) as error:
@@ -206,7 +210,7 @@ def _reply(value: Any, where: str) -> Reply:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(prog="python -m planexec.llm.scripted", description="Answers from a script.")
-    parser.add_argument("replies", type=Path, help="a YAML or JSON list")
+    parser.add_argument("replies", type=Path, help="a YAML or JSON list, or a recording")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     chosen = parser.parse_args(arguments)
     try:

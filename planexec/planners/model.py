@@ -26,7 +26,8 @@ from planexec.tools.interface import Tool
 from planexec.tools.schemas import signature, strict
 from planexec.tools.sight import Sight
 
-QUESTION_SECONDS = 600.0
+QUESTION_SECONDS = 3600.0
+"""An upper bound: the model's own ``timeout`` and what the run may still take are usually less."""
 FILES, FAILING, SUSPECTS, PLAN_TEXT, TRIGGER, FINDINGS = 3500, 5000, 7000, 4000, 1500, 2000
 """Characters that each part of a prompt may take."""
 
@@ -58,7 +59,10 @@ FOR_EXAMPLES = ("regression", "investigate", "setup_carries")
 """Tools and predicates that only serve a contract with an example."""
 
 BY_TESTS = "The tests that show the bug exist already: no test has to be written."
-BY_EXAMPLE = "The test that shows the bug does not exist yet: a step with the tool regression writes it."
+BY_EXAMPLE = (
+    "The test that shows the bug does not exist yet: a step with the tool regression writes it, and names the tests' "
+    "folder in its writes. What is shown as failing is the host's own temporary test, which is not in the repository."
+)
 
 
 class ModelPlanner:

@@ -16,6 +16,7 @@ from planexec.tools.failing import failing_run
 from planexec.tools.printed import readable
 
 SHOWN_SUSPECTS = 8
+EXCERPTS = 3
 MISSING = frozenset({"ImportError", "ModuleNotFoundError", "NotImplementedError"})
 """Exceptions that say that something has yet to be written."""
 
@@ -69,16 +70,24 @@ def _named(contract: Contract) -> set[str]:
 
 
 def _excerpts(lines: tuple[SuspectedLine, ...], sources: Mapping[str, bytes], around: int = 12) -> dict[str, str]:
-    """The source around the most suspected lines, by ``path:first-last``; at most three places."""
-    found: dict[str, str] = {}
-    taken: dict[str, set[int]] = {}
+    """The source around the most suspected lines, by ``path:first-last``; three places, what touches put together."""
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    texts = {each.path: sources[each.path].decode("utf-8", "replace").splitlines() for each in lines}
     for each in lines:
-        if len(found) == 3:
+        if sum(map(len, ranges.values())) == EXCERPTS and each.path not in ranges:
             break
-        if each.line in taken.get(each.path, set()):
-            continue
-        text = sources[each.path].decode("utf-8", "replace").splitlines()
-        first, last = max(each.line - around, 1), min(each.line + around, len(text))
-        taken.setdefault(each.path, set()).update(range(first, last + 1))
-        found[f"{each.path}:{first}-{last}"] = "\n".join(text[first - 1 : last])
-    return found
+        span = max(each.line - around, 1), min(each.line + around, len(texts[each.path]))
+        ranges[each.path] = _joined([*ranges.get(each.path, []), span])[:EXCERPTS]
+    spans = [(path, first, last) for path, found in ranges.items() for first, last in found][:EXCERPTS]
+    return {f"{path}:{first}-{last}": "\n".join(texts[path][first - 1 : last]) for path, first, last in spans}
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges of lines in order, those that overlap or touch as one."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(last, joined[-1][1])
+        else:
+            joined.append((first, last))
+    return joined
