@@ -57,8 +57,6 @@ class Notebook:
         told = [observation.summary, text, *(f"verified: {each}" for each in observation.verified)]
         told += [f"not confirmed: {each}" for each in observation.rejected]
         line = f"{observation.id}: {brief(action)} -> {visible(observation.summary)}"
-        if action.tool in CHANGING and observation.ok:
-            self.observations = [(title.removesuffix(STALE) + STALE, text) for title, text in self.observations]
         self._write(line, f"{observation.id} {brief(action)}", "\n".join(part for part in told if part))
         self.facts += observation.verified
         return new
@@ -73,6 +71,13 @@ class Notebook:
     def thought(self) -> str:
         """The thoughts that are kept."""
         return "\n".join(f"- {each}" for each in self.thoughts) or "(none yet)"
+
+    def changed_to(self, difference: str) -> None:
+        """Keep what the tree is now; what was seen before is marked where that is something else."""
+        if difference != self.difference:
+            *before, newest = self.observations or [("", "")]
+            self.observations = [(title.removesuffix(STALE) + STALE, text) for title, text in before] + [newest]
+            self.difference = difference
 
     def judged(self, verdict: StepVerdict, asked: str = "finish") -> bool:
         """Keep a verdict that did not hold. Whether it says anything new."""

@@ -109,7 +109,7 @@ class ReactExecutor:
                 return
             problem = _keep(notebook, move, reply)
             if isinstance(move, Action) and move.tool in CHANGING:
-                notebook.difference = self.sight.changes()
+                notebook.changed_to(self.sight.changes())
             if end := _no_way_on(notebook):
                 yield GiveUp(end)
                 return

@@ -100,7 +100,8 @@ def rates_judging(name: str, after: str) -> dict[str, Any]:
 QUOTE, TARIFF = "src/parcelrates/quote.py", "src/parcelrates/tariff.py"
 RATES_ANSWERS = [
     plan(
-        reproducing("reproduce", ""), rates_patching("patch-quote", "reproduce"), rates_judging("verify", "patch-quote"),
+        reproducing("reproduce", ""), rates_patching("patch-quote", "reproduce"), 
+        rates_judging("verify", "patch-quote"),
         scope="src/**",
     ),
     "```json\n" + act("regression", part="plain") + "\n```",  # as some models write it

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Tuple
 
 DETAIL_CHARACTERS = 12000
 MESSAGE_CHARACTERS = 1000
+CAPTURED_CHARACTERS = 3000
 
 
 def shortened(text: str, most: int) -> str:
@@ -35,10 +36,15 @@ def message_of(report: Any) -> str:
 
 
 def detail_of(report: Any) -> str:
-    """pytest's whole text for a failure, bounded; empty for anything else."""
+    """What the test printed, then pytest's whole text for its failure, each bounded; empty for anything else."""
     if report.outcome != "failed" or report.longrepr is None:
         return ""
-    return shortened(str(report.longrepr), DETAIL_CHARACTERS)
+    captured = [
+        "%s:\n%s" % (title, shortened(text.rstrip("\n"), CAPTURED_CHARACTERS))
+        for title, text in getattr(report, "sections", ())
+        if text.strip()
+    ]
+    return "\n".join([*captured, shortened(str(report.longrepr), DETAIL_CHARACTERS)])
 
 
 def frames_of(excinfo: Any, project: Any) -> List[Dict[str, Any]]:

@@ -36,6 +36,18 @@ def test_messages() -> None:
     assert failures.message_of(report(None)) == "" == failures.message_of(report(""))
 
 
+def test_what_a_test_printed_comes_before_its_failure() -> None:
+    told = report("whole")
+    told.sections = [
+        ("Captured stdout call", "a diff\n"),
+        ("Captured stderr call", " \n"),
+        ("Captured log call", "x" * 9999),
+    ]
+    lines = failures.detail_of(told).split("\n")
+    assert lines[:3] == ["Captured stdout call:", "a diff", "Captured log call:"] and lines[-1] == "whole"
+    assert len(failures.detail_of(told)) < 4000
+
+
 def test_details_are_for_failures() -> None:
     assert failures.detail_of(report("whole")) == "whole"
     assert failures.detail_of(report("whole", "skipped")) == "" == failures.detail_of(report(None))
