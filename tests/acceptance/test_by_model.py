@@ -100,7 +100,7 @@ def rates_judging(name: str, after: str) -> dict[str, Any]:
 QUOTE, TARIFF = "src/parcelrates/quote.py", "src/parcelrates/tariff.py"
 RATES_ANSWERS = [
     plan(
-        reproducing("reproduce", ""), rates_patching("patch-quote", "reproduce"), 
+        reproducing("reproduce", ""), rates_patching("patch-quote", "reproduce"),
         rates_judging("verify", "patch-quote"),
         scope="src/**",
     ),
