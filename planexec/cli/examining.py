@@ -40,7 +40,7 @@ def _show(out: Page, document: dict[str, Any]) -> None:
         if section is None:
             continue
         out.heading(name)
-        if "problem" in section:
+        if section.get("problem"):
             out.line(f"  {section['problem']}", "red")
         else:
             show(out, section)

@@ -24,8 +24,8 @@ ATTEMPTS = 5
 """Requests that may fail in a row before the question fails; a server that is not there gets fewer."""
 UNREACHABLE = 3
 LONGEST_PAUSE = 8.0
-HIGHEST_CAP = 16_384
-"""Tokens: how far the cap of an answer is raised, once, when it was cut."""
+LEAST_ROOM, HIGHEST_CAP = 1024, 16_384
+"""Tokens: what the context must leave for an answer, and how far its cap is raised, once, when it was cut."""
 FINISHED = frozenset({"stop", "tool_calls", "function_call", "eos"})
 CUT, FILTERED = "length", "content_filter"
 CHARACTERS_A_TOKEN = 12.0
@@ -44,26 +44,32 @@ class ServedModel:
 
     def ask(self, question: Question, seconds: float) -> Answer:
         """See ``LanguageModel``. Raises ModelFailure where no answer can be had."""
-        self._check_size(question)
-        asked = _Asking(self, question, min(seconds, self.settings.timeout))
+        asked = _Asking(self, question, min(seconds, self.settings.timeout), self._room(question))
         return asked.answer()
 
-    def _check_size(self, question: Question) -> None:
-        tokens = question.size // 4 + question.limit
-        if self.settings.context and tokens > self.settings.context:
+    def _room(self, question: Question) -> int:
+        """Tokens that the context leaves for an answer; what is usual where the context is not known."""
+        if not self.settings.context:
+            return HIGHEST_CAP
+        tokens = question.size // 4
+        room = min(self.settings.context - tokens, HIGHEST_CAP)
+        if room < min(LEAST_ROOM, question.limit):
             raise ModelFailure(
-                f"a question needs about {tokens} tokens, and the context of '{self.name}' has {self.settings.context}",
+                f"a question has about {tokens} tokens, and the context of '{self.name}' {self.settings.context}: no "
+                "room is left for an answer",
                 "raise the server's context, and 'context' in the configuration",
             )
+        return room
 
 
 class _Asking:
     """One question on its way: attempts, deadline, and what they cost."""
 
-    def __init__(self, model: ServedModel, question: Question, seconds: float) -> None:
+    def __init__(self, model: ServedModel, question: Question, seconds: float, room: int) -> None:
         self.model, self.question, self.seconds = model, question, seconds
         self.started = time.monotonic()
-        self.cap = question.limit
+        self.room = room
+        self.cap = min(question.limit, room)
         self.requests = self.faults = 0
         self.warnings: list[str] = []
 
@@ -95,8 +101,8 @@ class _Asking:
         finish = str(choice["finish_reason"])
         usage = self._usage(reply)
         self._check_context(usage)
-        if finish == CUT and self.cap < HIGHEST_CAP and self.model.ladder.capped:
-            self.cap = HIGHEST_CAP
+        if finish == CUT and self.cap < self.room and self.model.ladder.capped:
+            self.cap = self.room
             return None
         text, problem = _said(choice["message"])
         text = text.encode("utf-8", "replace").decode()  # half of a surrogate pair cannot be kept

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import CommandLine, command_line, contents, git
+from planexec.llm.scripted import ScriptedServer
+
+from .conftest import CommandLine, command_line, contents, git, shop
 
 TESTS = """
 import os, secrets, pytest
@@ -101,3 +103,21 @@ def test_a_configuration_that_cannot_be_read_is_one_line(planexec: CommandLine, 
     (tmp_path / "config" / "planexec" / "config.yaml").write_text("pyton: x\n")
     planexec("doctor", cwd=tree).refused(2, "config.yaml:1:1", "'pyton'", "did you mean 'python'?")
     planexec("fix", "backend/test_a.py::test_where", cwd=tree).refused(2, "config.yaml:1:1")
+
+
+def test_what_the_model_s_server_can_do_is_told_in_words(planexec: CommandLine, tmp_path: Path) -> None:
+    repository = shop(tmp_path / "work")
+    ask = ("doctor", "--repo", repository, "--no-tests", "--model", "--model-name", "m")
+    refused = planexec("doctor", "--repo", repository, "--no-tests", "--model")
+    assert refused.code == 2 and "no model is configured" in refused.err
+    with ScriptedServer(lambda request: '{"word": "marigold"}') as server:
+        done = planexec(*ask, "--base-url", server.url)
+        assert done.code == 0, done.err
+        said = " ".join(done.out.partition("\nmodel\n")[2].split())
+        assert f"m at {server.url} answers" in said and "it enforces a JSON Schema" in said
+        assert "it tells the tokens of each question" in said and "was read whole" in said
+        assert len(server.requests) == 3
+        document = planexec(*ask, "--base-url", server.url, "--json").document
+        assert (document["model"]["schema"], document["model"]["whole"]) == ("enforced", True)
+    gone = planexec(*ask, "--base-url", server.url)
+    assert gone.code == 5 and "nothing answers at" in gone.out and "planexec cannot work here" in gone.out

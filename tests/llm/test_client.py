@@ -220,9 +220,18 @@ def test_a_prompt_that_the_server_cut_is_no_question() -> None:
 
 
 def test_a_question_beyond_the_configured_context_is_not_sent() -> None:
-    with ScriptedServer([GOOD]) as server, pytest.raises(ModelFailure, match="context of 'm' has 100"):
-        model(server.url, context=100).ask(QUESTION, 30)
+    long = Question(ACT, "system", "x" * 4000, "thing", SCHEMA)
+    with ScriptedServer([GOOD]) as server, pytest.raises(ModelFailure, match="context of 'm' 1100: no room is left"):
+        model(server.url, context=1100).ask(long, 30)
     assert server.requests == []
+
+
+def test_an_answer_may_be_as_long_as_the_context_leaves_room_for() -> None:
+    cut = Reply('{"a": ', finish="length")
+    for context, caps in ((3000, [2998]), (6000, [4096, 5998]), (0, [4096, 16_384])):
+        with ScriptedServer([cut, GOOD]) as server:
+            model(server.url, context=context).ask(QUESTION, 30)
+        assert [request.get("max_tokens") or request["max_completion_tokens"] for request in server.requests] == caps
 
 
 CALL = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.py"}'}}]}
