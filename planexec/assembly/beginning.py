@@ -28,7 +28,7 @@ from planexec.core.example import default_file
 from planexec.core.plan import Proposal
 from planexec.core.roles import Unreadable
 from planexec.core.rules import validate_plan
-from planexec.core.state import BLOCKED, BUDGET, RunState
+from planexec.core.state import BLOCKED, BUDGET, HELD_BACK, RunState
 from planexec.core.usage import RAISABLE
 from planexec.planners.workflow import REGRESSION_FILE
 from planexec.testing.bench import flaky
@@ -61,6 +61,7 @@ def begin(run: Run, contract: Contract, settings: Settings, text: str) -> None:
         if check and check.arguments.example
         else "",
         **_models(run),
+        **({HELD_BACK: ", ".join(run.held_back)} if run.held_back else {}),
     }
     run.log.record(
         e.RunStarted(

@@ -48,7 +48,7 @@ def drive(
     ready: Callable[[Run], None],
 ) -> Ended:
     """A new run. ``ready`` is handed its parts before the first event. Raises PlanexecError for what cannot begin."""
-    with prepared(contract, settings, progress) as run:
+    with prepared(contract, text, settings, progress) as run:
         ready(run)
         begin(run, contract, settings, text)
         return _finished(run)

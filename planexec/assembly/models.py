@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 from planexec.assembly.choices import ModelChoice
 from planexec.assembly.configuration import Configuration, prices_file
+from planexec.core.errors import UsageError
 from planexec.llm.client import ServedModel
 from planexec.llm.interface import LanguageModel
 from planexec.llm.prices import Prices
 from planexec.llm.recording import Recorder, Replay
-from planexec.llm.redaction import Redactor
-from planexec.llm.settings import resolve
+from planexec.llm.redaction import SHORTEST, Redactor
+from planexec.llm.settings import Secret, resolve
+from planexec.workspace.holding import holding
+from planexec.workspace.repository import Repository
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Models:
     planning: LanguageModel | None = None
     acting: LanguageModel | None = None
     base_url: str = ""
+    key: Secret | None = None
 
 
 def models_of(choice: ModelChoice, configuration: Configuration) -> Models:
@@ -44,7 +48,25 @@ def models_of(choice: ModelChoice, configuration: Configuration) -> Models:
     cheaper = choice.executor_model or configuration.model.executor
     planning = ServedModel(served)
     acting = ServedModel(served.called(cheaper)) if cheaper else planning
-    return Models(redactor, prices, planning, acting, served.base_url)
+    return Models(redactor, prices, planning, acting, served.base_url, served.key)
+
+
+def hold_back(models: Models, repository: Repository, contract_text: str) -> list[str]:
+    """The files that no copy may hold because the model's key stands in them: nothing that is executed may see it.
+
+    Raises UsageError where it stands in a tracked file or in the contract: those are needed, and kept.
+    """
+    key = models.key.reveal() if models.key is not None else ""
+    if len(key) < SHORTEST:
+        return []
+    tracked, others = holding(repository, key.encode("utf-8", "surrogateescape"))
+    if tracked or key in contract_text:
+        where = f"'{tracked[0]}', which git tracks," if tracked else "the contract"
+        raise UsageError(
+            f"the model's key stands in {where} and would be seen by the tests",
+            "take it out, and have a new key made: this one is in the repository's history",
+        )
+    return others
 
 
 def recorded(models: Models, choice: ModelChoice) -> Models:

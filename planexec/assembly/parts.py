@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from planexec.assembly.casting import Cast, executor_of, planner_of, sight_of
 from planexec.assembly.choices import UNSAID, ModelChoice
 from planexec.assembly.configuration import Configuration, user_configuration, variables
 from planexec.assembly.contracts import contract_files, kept_contract, named_tests, root_for
-from planexec.assembly.models import Models, models_of, recorded
+from planexec.assembly.models import Models, hold_back, models_of, recorded
 from planexec.controller.loop import Controller
 from planexec.controller.metering import MeteredModel
 from planexec.controller.steps import StepRunner
@@ -99,11 +99,14 @@ class Run:
     where: Where
     models: Models
     dirty: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
 
 
 @contextmanager
-def prepared(contract: Contract, settings: Settings, progress: Callable[[str], None]) -> Iterator[Run]:
-    """Put a new run together: repository, sandbox, interpreter, copies, journal; the user's tree is only read."""
+def prepared(contract: Contract, text: str, settings: Settings, progress: Callable[[str], None]) -> Iterator[Run]:
+    """Put a new run of a contract (``text`` is what it was read from) together: repository, sandbox, interpreter,
+    copies, journal; the user's tree is only read.
+    """
     repository = Repository.open(settings.where.repo)
     own = contract_files(contract, repository.root)
     dirty = uncommitted(repository, own)
@@ -114,13 +117,14 @@ def prepared(contract: Contract, settings: Settings, progress: Callable[[str], N
         Identity.of(repository)
     place = _place(contract, settings, repository)
     check_cast(settings, place.models)
+    held_back = hold_back(place.models, repository, text)
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     with _locked(place, run_id) as log:
         progress("copying the tree")
-        workspace = Workspace.create(repository, cache_folder(), run_id, place.store, own)
+        workspace = Workspace.create(repository, cache_folder(), run_id, place.store, [*own, *held_back])
         with _discarded(workspace, place.sandbox):
             run = _assembled(contract, settings, progress, place, workspace, log, contract.limits.seconds)
-            yield replace(run, dirty=dirty)
+            yield replace(run, dirty=dirty, held_back=_as_text(held_back))
 
 
 def check_cast(settings: Settings, models: Models) -> None:
@@ -309,8 +313,11 @@ def _assembled(
 
 def uncommitted(repository: Repository, own: Collection[str]) -> tuple[str, ...]:
     """The files that differ from the commit, as text; the contract's ``own`` files do not count."""
-    dirty = (path for path in repository.dirty() if path not in own)
-    return tuple(os.fsencode(path).decode("utf-8", "backslashreplace") for path in dirty)
+    return _as_text(path for path in repository.dirty() if path not in own)
+
+
+def _as_text(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(os.fsencode(path).decode("utf-8", "backslashreplace") for path in paths)
 
 
 def refuse_dirty(dirty: Sequence[str]) -> None:

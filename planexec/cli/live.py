@@ -14,7 +14,7 @@ from planexec.cli.text import clean
 from planexec.core import events as e
 from planexec.core import wire
 from planexec.core.durations import told as duration
-from planexec.core.state import BUDGET, SEARCH
+from planexec.core.state import BUDGET, HELD_BACK, SEARCH
 from planexec.journal.chain import Stored
 
 
@@ -78,7 +78,11 @@ def told(event: e.AnyEvent, budget: str = "") -> str:
     """An event as a line for people; empty for those that say nothing new. ``budget`` is the time for searching."""
     match event:
         case e.RunStarted():
-            return f"run {event.run_id} on {event.base['commit'][:12]}{_tests(event)}; {event.settings['sandbox']}"
+            held_back = event.settings.get(HELD_BACK, "")
+            more = f"; left out, because the model's key stands in it: {held_back}" if held_back else ""
+            return (
+                f"run {event.run_id} on {event.base['commit'][:12]}{_tests(event)}; {event.settings['sandbox']}{more}"
+            )
         case e.BaseMeasured():
             return f"base: {measured(event.outcomes, event.seconds, event.flaky, event.problem)}"
         case e.RunResumed():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from planexec.core import events as e
 from planexec.core import wire
 from planexec.core.contract import Limits
@@ -13,6 +15,7 @@ from planexec.core.state import RunState
 from planexec.core.usage import ModelLimits, Usage
 from planexec.journal.artifacts import ArtifactStore
 from planexec.journal.runlog import RunLog
+from planexec.llm.answers import json_object
 from planexec.llm.interface import Answer, LanguageModel, Question
 
 LEAST_SECONDS = 1.0
@@ -48,9 +51,19 @@ class MeteredModel:
         if reached := model_limits(self.limits, state).reached(state.spent()):
             raise LimitReached(*reached)
         self.progress(f"asking {self.name} ({question.purpose})")
-        answer = self.model.ask(question, left)
+        # What the model's server is told holds no secret either, wherever in the repository it was read.
+        cleaned = replace(question, system=self.clean(question.system), user=self.clean(question.user))
+        answer = self._without_secrets(self.model.ask(cleaned, left))
         self._keep(question, answer)
         return answer
+
+    def _without_secrets(self, answer: Answer) -> Answer:
+        """An answer as it may go into plans, actions and findings."""
+        text = self.clean(answer.text)
+        if text == answer.text:
+            return answer
+        value, problem = json_object(text)
+        return replace(answer, text=text, value=value, problem=answer.problem or problem)
 
     def _keep(self, question: Question, answer: Answer) -> None:
         running = [step.id for step in self.log.state.steps if step.status is Status.RUNNING]

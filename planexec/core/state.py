@@ -20,6 +20,9 @@ VERDICTS = frozenset({PASSED, "failed", "inconclusive", "error"})
 BUDGET = "repair_seconds"
 """The setting of a run that says for how many seconds a patch is searched for, all searches together."""
 
+HELD_BACK = "held_back"
+"""The setting that names the files which no copy holds, because the model's key stands in them."""
+
 SEARCH, EDIT, UNDO = "repair", "edit", "undo"
 """The tools that search for a patch, put one in, and take it back."""
 

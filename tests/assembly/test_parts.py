@@ -33,7 +33,7 @@ def test_the_project_root_is_recorded_and_used_again(tmp_path: Path) -> None:
     contract, text = contract_for_tests(repository_ids([RED], start))
     settings = Settings(Where(start))
     told: list[str] = []
-    with prepared(contract, settings, told.append) as run:
+    with prepared(contract, "", settings, told.append) as run:
         begin(run, contract, settings, text)
         state = run.log.state
     assert (state.settings["project"], state.settings["tests"]) == ("backend", "4")
@@ -58,12 +58,12 @@ def test_an_editable_install_of_the_repository_does_not_show_its_state(tmp_path:
     (package_folder / "shop.pth").write_text(f"{root}\n")
     contract, text = contract_for_tests([RED])
     settings = Settings(Where(root), python=str(environment))
-    with prepared(contract, settings, lambda told: None) as run:
+    with prepared(contract, "", settings, lambda told: None) as run:
         assert any(mount.source == root for mount in run.interpreter.mounts())
         begin(run, contract, settings, text)
         seen = run.controller.steps.bench.command((), ["/bin/ls", str(root / ".git")], seconds=30)
         assert b"HEAD" in seen.stdout and b"planexec" not in seen.stdout
     elsewhere = Where(root, tmp_path / "environment" / "state")
     wrong = Settings(elsewhere, python=str(environment))
-    with pytest.raises(UsageError, match="can be read by the tests"), prepared(contract, wrong, lambda told: None):
+    with pytest.raises(UsageError, match="can be read by the tests"), prepared(contract, "", wrong, lambda told: None):
         pass
