@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 FIXTURES := $(wildcard fixtures/*)
 
-.PHONY: demo test test-slow bench check format coverage dry-runs clean
+.PHONY: demo test test-slow bench record check format coverage dry-runs clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/planexec run --fixture fixtures/login_return_to contracts/login-return-to.yaml
@@ -34,13 +34,21 @@ coverage: $(VENV)/dev.stamp
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort=cover --fail-under=90
 
-# Every fixture with the contract of the same name, as CI runs them: a proof or a non-zero exit code.
+# Every fixture with the contract of the same name, as CI runs them: a proof or a non-zero exit code. First without a
+# model, then with the recorded answers of one in both roles.
 dry-runs: $(VENV)/dev.stamp
 	@set -e; for fixture in $(FIXTURES); do \
-	  contract=contracts/$$(basename $$fixture | tr _ -).yaml; \
-	  echo "== $$fixture with $$contract"; \
-	  $(BIN)/planexec run --fixture $$fixture $$contract; \
+	  name=$$(basename $$fixture | tr _ -); \
+	  echo "== $$fixture with contracts/$$name.yaml"; \
+	  $(BIN)/planexec run --fixture $$fixture contracts/$$name.yaml; \
+	  echo "== $$fixture with contracts/$$name.yaml and recordings/$$name.jsonl"; \
+	  $(BIN)/planexec run --fixture $$fixture contracts/$$name.yaml \
+	    --planner model --executor model --replay recordings/$$name.jsonl; \
 	done
+
+# The recordings with the questions that are asked now, after a prompt has changed.
+record: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.benchmarks.record
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff format .
