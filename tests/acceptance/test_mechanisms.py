@@ -39,6 +39,19 @@ VERIFY = planned(
 UNWRITTEN = "    raise NotImplementedError"
 WRITTEN = "    text = str(word)\n    return text if count == 1 else text + 's'"
 
+SHORT_BODY = "    return name.upper()"
+SHORT = f"def initials(name):\n{SHORT_BODY}\n"
+LONG_BODY = "    return ' '.join(f'{part[0].upper()}.' for part in name.split())"
+TOLD_BY_TWO = """
+from shop.names import initials
+
+
+def test_initials():
+    assert initials("ada king") == "A. K."
+    assert initials("alan mathison turing") == "A. M. T."
+"""
+"""A fault that no single edit of the templates mends: the searches come to their end, however fast the machine is."""
+
 
 @pytest.fixture(autouse=True)
 def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,14 +59,14 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
 
 
-def ran(contract: Contract | Path, repository: Path, *answers: str, budget: float = 0.0) -> tuple[Result, int]:
+def ran(contract: Contract | Path, repository: Path, *answers: str) -> tuple[Result, int]:
     waiting = iter(answers)
 
     def answer(request: Mapping[str, Any]) -> Reply | str:
         return next(waiting)
 
     with ScriptedServer(answer) as server:
-        options = Options(model="m", base_url=server.url, python=sys.executable, budget=budget)
+        options = Options(model="m", base_url=server.url, python=sys.executable)
         return run(contract, repository, options), len(server.requests)
 
 
@@ -99,16 +112,16 @@ def test_what_has_yet_to_be_written_is_for_the_model(tmp_path: Path) -> None:
 
 def test_what_the_searches_leave_over_is_for_the_model(tmp_path: Path) -> None:
     repository = shop(tmp_path / "shop")
-    text = (repository / "shop" / "basket.py").read_text()
-    loop = "sum(price for number, price in enumerate(prices) if number) // 3"
-    (repository / "shop" / "basket.py").write_text(text.replace(FAULTY, loop))
+    (repository / "shop" / "names.py").write_text(SHORT)
+    (repository / "tests" / "test_names.py").write_text(TOLD_BY_TWO)
     committed(repository)
     replanned = json.loads(plan(PATCH, VERIFY))
     replanned["steps"][0]["depends_on"] = ["reproduce"]
     answers = [
-        json.dumps(replanned), act("edit", path="shop/basket.py", old=loop, new=FIXED), act("run_tests"), act("finish")
+        json.dumps(replanned), act("edit", path="shop/names.py", old=SHORT_BODY, new=LONG_BODY), act("run_tests"),
+        act("finish"),
     ]  # fmt: skip
-    result, requests = ran(Contract.for_tests(FAILING), repository, *answers, budget=6.0)
+    result, requests = ran(Contract.for_tests("tests/test_names.py::test_initials"), repository, *answers)
     assert result.proved and requests == len(answers), result.message
     assert mechanisms(result)[-1] == "planning by a model: the searches found no patch"
     assert [each.split(":")[0] for each in mechanisms(result)] == ["search", "search", "planning by a model"]
