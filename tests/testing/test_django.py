@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
+
+from planexec.sandbox.interface import Sandbox
 from planexec.testing.harness import Harness
+from planexec.testing.interpreter import Interpreter
+
+from .conftest import QUIET, ROOT
 
 Project = Callable[[Mapping[str, str]], Path]
 
@@ -100,3 +106,23 @@ def test_a_project_that_sets_django_up_by_itself_is_left_alone(project: Project,
     tree = project({"manage.py": SITE["manage.py"], "conftest.py": SETUP, "test_a.py": test, **settings})
     report = harness.run(tree, seconds=60)
     assert [each.status for each in report.outcomes.values()] == ["passed"], report.output
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[pytest]\nDJANGO_SETTINGS_MODULE = site1.settings\npython_files = tests.py\n",
+        "[pytest]\nfilterwarnings = error\n",  # installed, but the project names no settings for it
+    ],
+)
+def test_a_plug_in_that_runs_the_cases_its_own_way(
+    settings: str, project: Project, sandbox: Sandbox, interpreter: Interpreter
+) -> None:
+    loaded = Harness(sandbox, interpreter, ROOT, env={**QUIET, "PYTEST_PLUGINS": "pytest_django.plugin"})
+    report = loaded.run(project({**SITE, "pytest.ini": settings}), seconds=60)
+    assert report.trusted, report.distrust
+    assert {name: each.status for name, each in report.outcomes.items()} == {
+        NET: "failed",
+        "shop/tests.py::ItemTest::test_mail": "passed",
+        "shop/tests.py::Emptying::test_empty": "passed",
+    }, report.output

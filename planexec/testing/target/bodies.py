@@ -28,14 +28,13 @@ class Bodies:
         """Put a wrapper around the test function, or the unittest method, that is about to be called."""
         method, name = item.obj, item.nodeid
         self.outcomes[name] = NOT_RUN
-        if inspect.iscoroutinefunction(method):
-            watched = _watched_coroutine(self.outcomes, name, method)
-            if hasattr(item, "addFailure"):  # unittest takes coroutines from the instance
-                setattr(getattr(item, "instance", None) or item._testcase, item.name, watched)
-                return
-        else:
-            watched = _watched(self.outcomes, name, method)
-        item.obj = watched
+        coroutine = inspect.iscoroutinefunction(method)
+        watched = (_watched_coroutine if coroutine else _watched)(self.outcomes, name, method)
+        is_case = hasattr(item, "addFailure")
+        if is_case:  # unittest takes the method from the instance: pytest puts it there, plug-ins of frameworks do not
+            setattr(getattr(item, "instance", None) or item._testcase, item.name, watched)
+        if not (is_case and coroutine):
+            item.obj = watched
 
     def changed(self, item: Any) -> Optional[str]:
         """What is not as it was collected, in one line: the body was put in place of another, or got other code.

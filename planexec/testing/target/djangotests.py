@@ -1,6 +1,7 @@
 """What ``manage.py test`` does around a Django project's tests, for one whose pytest knows nothing of Django.
 
-With pytest-django, or a ``conftest.py`` that sets Django up by itself, nothing is done here.
+A ``conftest.py`` that sets Django up by itself is left to it. pytest-django does the same and more: it is only told the
+settings of ``manage.py`` where nothing else names any.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ TEST_FILES = "test*.py"  # Django's own pattern
 _SIGNS = (VARIABLE, "django.setup", "settings.configure")
 
 
-def settings_module(project: Project, manager: Any) -> str:
-    """The settings that the tests need and nobody else will set up; empty for everything that is no such project."""
+def settings_module(project: Project) -> str:
+    """The settings that ``manage.py`` names, unless a ``conftest.py`` sets Django up; empty where Django is not there."""
     try:
         with open(os.path.join(project.folder, "manage.py"), encoding="utf-8") as stream:
             named = named_settings(stream.read())
     except (OSError, ValueError):
         return ""
-    if not named or manager.hasplugin("django") or _set_up_by_conftest(project):
+    if not named or _set_up_by_conftest(project):
         return ""
     return os.environ.get(VARIABLE, named) if importlib.util.find_spec("django") else ""
 
@@ -47,6 +48,29 @@ def named_settings(source: str) -> str:
             if any(VARIABLE in target for target in targets):
                 return str(node.value.value)
     return ""
+
+
+def has_pytest_django(manager: Any) -> bool:
+    """Whether pytest-django is loaded, as an installed plug-in or by its module's name."""
+    return any(manager.hasplugin(name) for name in ("django", "pytest_django", "pytest_django.plugin"))
+
+
+def tell_pytest_django(config: Any, args: List[str], settings: str) -> None:
+    """Name the settings for pytest-django, and Django's pattern for test files, where the project names none for it."""
+    asked = any(each.split("=")[0] in ("--ds", "--dc") for each in args)
+    if not asked and VARIABLE not in os.environ and VARIABLE not in _configured(config):
+        os.environ[VARIABLE] = settings
+        _find_as_django_does(config)
+
+
+def _find_as_django_does(config: Any) -> None:
+    if "python_files" not in _configured(config):
+        config.addinivalue_line("python_files", TEST_FILES)
+
+
+def _configured(config: Any) -> Any:
+    """The names in the project's own configuration; pytest 9 warns of the old attribute, which a project may forbid."""
+    return config._inicfg if hasattr(config, "_inicfg") else config.inicfg
 
 
 def _set_up_by_conftest(project: Project) -> bool:
@@ -76,8 +100,7 @@ class DjangoTests:
     def set_up(self, config: Any) -> None:
         """What ``manage.py test`` does before it imports tests. Raises what the project's settings or models raise."""
         os.environ.setdefault(VARIABLE, self._settings)
-        if "python_files" not in config.inicfg:
-            config.addinivalue_line("python_files", TEST_FILES)
+        _find_as_django_does(config)
         import django
 
         django.setup()

@@ -13,7 +13,7 @@ from . import failures, options
 from .bodies import NOT_RUN, PASSED, RAISED, Bodies
 from .canary import make_canary
 from .channel import Channel
-from .djangotests import DjangoTests, settings_module
+from .djangotests import DjangoTests, has_pytest_django, settings_module, tell_pytest_django
 from .integrity import Guard, HookGuard
 from .places import Project
 from .selection import Selection
@@ -108,7 +108,7 @@ class Recorder:
         if self.pause is not None:
             self.pause(early_config, args)
         options.settle(early_config.known_args_namespace, self.order.mode == "collect")
-        self.set_up_django(early_config)
+        self.set_up_django(early_config, args)
         for pattern in self.order.patterns:
             early_config.addinivalue_line("python_files", pattern)
         outcome = yield
@@ -118,10 +118,13 @@ class Recorder:
         else:
             options.tolerate(parser, args)
 
-    def set_up_django(self, config: Any) -> None:
+    def set_up_django(self, config: Any, args: List[str]) -> None:
         """Where the tests are those of ``manage.py test`` and nothing else sets Django up."""
-        settings = settings_module(self.project, self.manager)
+        settings = settings_module(self.project)
         if not settings:
+            return
+        if has_pytest_django(self.manager):
+            tell_pytest_django(config, args, settings)
             return
         tests = DjangoTests(settings, self.environment_lacks, self.order.mode == "collect")
         self.manager.register(tests, "planexec-django")
