@@ -21,7 +21,7 @@ _SIGNS = (VARIABLE, "django.setup", "settings.configure")
 
 
 def settings_module(project: Project) -> str:
-    """The settings that ``manage.py`` names, unless a ``conftest.py`` sets Django up; empty where Django is not there."""
+    """The settings that ``manage.py`` names, unless a ``conftest.py`` sets Django up; empty without Django."""
     try:
         with open(os.path.join(project.folder, "manage.py"), encoding="utf-8") as stream:
             named = named_settings(stream.read())
