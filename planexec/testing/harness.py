@@ -207,7 +207,7 @@ def environment_problem(records: Records, result: CommandResult) -> str:
     closing = records.of("closing")
     if closing and closing[-1]["exit"] == INTERNAL_ERROR:
         text = (result.stdout + result.stderr).decode("utf-8", "replace")
-        found = re.findall(r"^INTERNALERROR> (\w\S*: .*)$", text, re.MULTILINE)
+        found = re.findall(r"^(?:INTERNALERROR> |E +)(\w\S*: .*)$", text, re.MULTILINE)
         return "pytest stops with an internal error" + (f": {found[-1].strip()}" if found else "")
     if closing and closing[-1]["exit"] == USAGE_ERROR:
         lines = [line.strip() for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]

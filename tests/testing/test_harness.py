@@ -311,3 +311,13 @@ def test_a_session_that_ends_early_says_so(harness: Harness, project: Make) -> N
     internal = {"conftest.py": "def pytest_configure(config): raise ValueError('bad set-up')\n"}
     report = harness.run(project(internal), seconds=60)
     assert report.environment_problem == "pytest stops with an internal error: ValueError: bad set-up"
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_told(sandbox: Sandbox, interpreter: Interpreter, project: Make) -> None:
+    named = {"METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1\n"}
+    named["entry_points.txt"] = "[pytest11]\nbroken = broken_plugin\n"
+    files = {f"broken-1.dist-info/{name}": text for name, text in named.items()}
+    tree = project({**files, "broken_plugin.py": "raise TypeError('made for another pytest')\n"})
+    report = Harness(sandbox, interpreter, ROOT, env={"PYTHONPATH": str(ROOT)}).run(tree, seconds=60)
+    assert not report.trusted
+    assert report.environment_problem.endswith("internal error: TypeError: made for another pytest"), report.output
